@@ -9,7 +9,7 @@ import random
 import pytest
 
 from tests.convert.test_kept_state import agree
-from tests.convert.tools import HEADER, sides
+from tests.convert.tools import HEADER, convert, sides
 
 SEED = int(os.environ.get("PROGRAMS_SEED", datetime.date.today().toordinal()))
 WRITES = [
@@ -146,6 +146,30 @@ def test_all_that_may_be_called(way: str) -> None:
     every = [one for one in PROGRAMS if one[0] == way]
     for first in range(0, len(every), 30):
         _compare(every[first : first + 30])
+
+
+def test_what_no_function_runs_is_no_write_to_an_argument() -> None:
+    source = """
+import argparse
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(1))
+
+
+args = argparse.ArgumentParser().parse_args([])
+args.rate = 0.5
+args.rate *= 0.1
+nets = {}
+for net in nets.values():
+    net.count += 1
+    net.count = net.count * 2
+    net.other += 1
+    setattr(net, "count", net.count + 1)
+"""
+    assert not [f for f in convert(source).findings if f.blocks]
 
 
 def test_what_writes_to_nothing_is_converted() -> None:

@@ -534,7 +534,7 @@ def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
     if isinstance(ctx.kind(target), (k.Unknown, k.Optional)):
         if isinstance(target, cst.Name):
             check_unknown(ctx, node, target)
-        elif may_be_called(ctx, innermost(ctx)) and not ctx.in_init:
+        elif ctx.frame is not None and not ctx.in_init and may_be_called(ctx, innermost(ctx)):
             check_mutation(ctx, node, target)
     if targets.registered_by_name(ctx, target):
         check_mutation(ctx, node, target)
