@@ -31,7 +31,9 @@ def goes_over_layers(ctx: Context, node: cst.Attribute) -> bool:
     for one in reversed(around):
         if isinstance(one, cst.CompFor):
             comp = around[around.index(one) - 1]
-            return _are_layers(ctx, set(syntax.names(one.target)), [comp.elt, *one.ifs], around)
+            return _are_layers(
+                ctx, set(syntax.names(one.target)), [_element(comp), *one.ifs], around
+            )
         if isinstance(one, cst.For):
             return _are_layers(ctx, set(syntax.names(one.target)), [one.body], [])
         if isinstance(one, cst.Call) and ctx.facts.callee(one) == "builtins.list":
@@ -80,3 +82,9 @@ def _classes(ctx: Context, asked: cst.Call) -> Iterator[k.Class]:
         kind = ctx.kind(one)
         if isinstance(kind, k.Class):
             yield kind
+
+
+def _element(comp: cst.CSTNode) -> cst.BaseExpression:
+    """What each round of a comprehension gives; of a dict its value."""
+    made: cst.BaseExpression = comp.value if isinstance(comp, cst.DictComp) else comp.elt  # type: ignore[attr-defined]
+    return made

@@ -146,7 +146,7 @@ def _each_round(ctx: Context, call: cst.Call) -> Iterator[cst.CSTNode]:
     And what a function without a name gives, ``map(lambda x: self.count(x), xs)``, which may be called time and again.
     """
     tree = ctx.facts.tree
-    for outer in tree.around(call):
+    for outer in tree.around(call) if tree.has(call) else ():
         if isinstance(
             outer, (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp, cst.Lambda)
         ):
