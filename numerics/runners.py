@@ -569,8 +569,11 @@ class FlaxRunner:
         before = nnx.state(self.module, nnx.Not(nnx.RngState))
         before = jax.tree.map(lambda x: x, before)
         put(self.module, _shared(after, before))
-        kept = names_left(self.module, ended(after, before), self._dump)
-        found = {n: to_numpy(v) for n, v in self._dump(self.module).items() if n in kept}
+        found = {name: to_numpy(value) for name, value in self._dump(self.module).items()}
+        lost = ended(after, before)
+        if lost:
+            left = names_left(self.module, lost, self._dump)
+            found = {name: value for name, value in found.items() if name in left}
         rest = self._unstored()
         put(self.module, before)
         return found, rest

@@ -82,8 +82,6 @@ def names_left(
       paths: where the variables are.
       dump: gives a module's state_dict.
     """
-    if not paths:
-        return set(dump(module))
     copy = nnx.clone(module)
     for path in paths:
         owner: Any = copy

@@ -33,7 +33,7 @@ from migrator.convert.parts import (
     shared,
     whole,
 )
-from migrator.convert.possible_calls import as_called, may_be_called, possible_calls
+from migrator.convert.possible_calls import as_called, may_be_run, possible_calls
 from migrator.convert.starred import may_hold_tensors, spread_arguments
 from migrator.convert.written_back import is_written_back
 from migrator.infer import FunctionInfo
@@ -175,7 +175,7 @@ def check_unknown(ctx: Context, node: cst.CSTNode, target: cst.Name) -> None:
                 f"`{target.value}` may be a tensor: writing it in place also changes `{other.value}`, which is read later",
                 f"write `{target.value} = {target.value} …` if `{other.value}` is to stay as it is",
             )
-    reached = may_be_called(ctx, facts.info)  # else it is often a width: `n *= ratio`
+    reached = may_be_run(ctx, facts.info)  # else it is often a width: `n *= ratio`
     for one in sorted(memory):
         by_name = one.startswith("attr:getattr(self,") and not ctx.in_init  # perhaps a buffer
         if not reached and not by_name:

@@ -121,11 +121,11 @@ def _is_bound_first(ctx: Context, statement: cst.CSTNode, name: str) -> bool:
 def may_be_tensors(ctx: Context, info: FunctionInfo) -> set[str]:
     """The names of what is computed of a forward pass's arguments, or taken out of them, and may be tensors for all
     that is known: ``x, b = inputs``, ``y = batch["x"] * 2``."""
-    from migrator.convert.possible_calls import may_be_called
+    from migrator.convert.possible_calls import may_be_run
 
     # what a function within the function reads of the names around it
     around = may_be_tensors(ctx, info.outer) if info.outer is not None else set[str]()
-    if not around and not may_be_called(ctx, info):
+    if not around and not may_be_run(ctx, info):
         return set()
 
     def comes_of(value: cst.BaseExpression, found: set[str]) -> bool:

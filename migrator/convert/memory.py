@@ -389,8 +389,8 @@ class Aliases:
             return of_around(self.ctx, self.info, node) if known is None else known
         if isinstance(node, cst.Attribute):
             if is_view(self.ctx.kind(node.value), node.attr.value):
-                owner = isinstance(self.ctx.kind(node.value), k.Tensor)
-                kept = () if owner else self._attribute(node.value, node, state)
+                tensor = isinstance(self.ctx.kind(node.value), k.Tensor)
+                kept = () if tensor else self._attribute(node.value, node, state)
                 return self.memory(node.value, state).union(kept)
             read = property_of(self.ctx, node)
             if read is not None:

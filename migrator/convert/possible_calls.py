@@ -36,7 +36,7 @@ def possible_calls(ctx: Context, info: FunctionInfo) -> Mapping[cst.CSTNode, Fun
     return ctx.possible_calls.get(info, {})
 
 
-def may_be_called(ctx: Context, info: FunctionInfo) -> bool:
+def may_be_run(ctx: Context, info: FunctionInfo) -> bool:
     """Whether a function may be run on tensors: by a forward pass, by others, or by a call that may mean it."""
     around: FunctionInfo | None = info
     while around is not None:

@@ -125,12 +125,17 @@ def updated_by(ctx: Context, call: cst.Call) -> frozenset[str]:
         return _anything(ctx)
     if isinstance(kind, (k.Function, k.Class)) and kind.name:
         return frozenset()  # of torch, numpy, Python
-    return frozenset() if _is_tensors(ctx, call.func) else _anything(ctx)
+    return frozenset() if _is_tensors(ctx, call) else _anything(ctx)
 
 
-def _is_tensors(ctx: Context, func: cst.BaseExpression) -> bool:
-    """``x.mean`` of what is not known, where no class that is known has a method of that name."""
+def _is_tensors(ctx: Context, call: cst.Call) -> bool:
+    """``y = x.mean(0)`` of what is not known, where no class that is known has a method of that name.
+
+    ``memory.add(x)``, of which nothing uses the result, is none of a tensor."""
+    func, tree = call.func, ctx.facts.tree
     if not isinstance(func, cst.Attribute) or not tensor_attribute(func.attr.value):
+        return False
+    if not tree.has(call) or isinstance(tree.parent(call), cst.Expr):
         return False
     return not any(func.attr.value in one.methods for one in ctx.facts.classes.values())
 

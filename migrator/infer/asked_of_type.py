@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.tree import Tree
 
 _ASKING = frozenset({"isinstance", "is_tensor", "type", "hasattr", "len", "callable"})
@@ -27,12 +28,15 @@ def asked_of_type(tree: Tree, node: cst.ClassDef) -> frozenset[str]:
     for method in node.body.body:
         if not isinstance(method, cst.FunctionDef):
             continue
-        for line in tree.within(method.body, cst.Assign):
-            names = {_own(one.target) for one in line.targets}
+        for line in tree.within(method.body, cst.Assign, cst.AnnAssign, cst.AugAssign):
+            if line.value is None:
+                continue
+            targets = [line.target] if isinstance(line, cst.AugAssign) else syntax.assigned_to(line)
+            names = {_own(one) for target in targets for one in _parts(target)}
             if method.name.value == "__init__":
                 plain |= names if is_plain(line.value) else set()
                 empty |= names if _is_empty(line.value) else set()
-            elif not is_plain(line.value):
+            elif isinstance(line, cst.AugAssign) or not is_plain(line.value):
                 given |= names
         for call in tree.within(method.body, cst.Call):
             func = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
@@ -64,6 +68,12 @@ def is_plain(node: cst.BaseExpression) -> bool:
 def _is_empty(node: cst.BaseExpression) -> bool:
     """An empty list, tuple, dict or text."""
     return isinstance(node, (cst.List, cst.Tuple, cst.Dict, cst.SimpleString))
+
+
+def _parts(target: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """``self.v`` and ``s`` of ``self.v, s``."""
+    several = isinstance(target, (cst.Tuple, cst.List))
+    return [one.value for one in target.elements] if several else [target]  # type: ignore[attr-defined]
 
 
 def _own(node: cst.CSTNode) -> str:

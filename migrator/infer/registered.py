@@ -6,6 +6,7 @@ By name alone, and over all files of a project: a mixin assigns what a class of 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from migrator.python_tree import walk
@@ -16,6 +17,7 @@ RUNNING = frozenset({"running_mean", "running_var", "num_batches_tracked"})
 """What layers of torch that normalize register as buffers."""
 _MAKES = frozenset({"Parameter", "Buffer"})
 _SETS = frozenset({"setattr", "__setattr__"})
+_FILLED = re.compile(r"%[-#0-9.]*[a-z]|\{[^}]*\}")
 _REGISTERS = frozenset({"register_buffer", "register_parameter"})
 
 
@@ -55,10 +57,18 @@ def _registered(node: ast.AST) -> Iterator[tuple[str, bool]]:
 
 
 def _like(name: ast.AST | None) -> str:
-    """A name that is written out, or what it is like: ``mask_*`` of ``f"mask_{i}"``."""
-    parts = name.values if isinstance(name, ast.JoinedStr) else [name]
-    words = (one.value if isinstance(one, ast.Constant) else ANY for one in parts)
-    return "".join(word if isinstance(word, str) else ANY for word in words)
+    """A name that is written out, or what it is like: ``mask_*`` of ``f"mask_{i}"``, ``*_u`` of ``name + "_u"``."""
+    if isinstance(name, ast.Constant):
+        return name.value if isinstance(name.value, str) else ANY
+    if isinstance(name, ast.JoinedStr):
+        return "".join(map(_like, name.values))
+    if isinstance(name, ast.BinOp) and isinstance(name.op, ast.Add):
+        return _like(name.left) + _like(name.right)
+    if isinstance(name, ast.BinOp) and isinstance(name.op, ast.Mod):
+        return _FILLED.sub(ANY, _like(name.left))
+    if isinstance(name, ast.Call) and isinstance(name.func, ast.Attribute):
+        return _FILLED.sub(ANY, _like(name.func.value)) if name.func.attr == "format" else ANY
+    return ANY
 
 
 def _makes(node: ast.AST) -> bool:

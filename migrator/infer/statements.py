@@ -264,8 +264,9 @@ class Statements(Narrowing):
                 self._set(info, target.attr.value, kind, receiver)
                 self.join_attribute(info, target.attr.value, kind)
                 joined = info.attributes.get(target.attr.value)
-                if path and isinstance(kind, k.Tensor) and getattr(joined, "role", ""):
-                    self._know(path, k.Tensor(kind.rank, kind.dtype, joined.role))  # type: ignore[union-attr]
+                role = getattr(joined, "role", "")
+                if path and isinstance(kind, k.Tensor) and role:
+                    self._know(path, k.Tensor(kind.rank, kind.dtype, role))
             elif isinstance(receiver, k.Other) and receiver.type in self.facts.classes:
                 info = self.facts.classes[receiver.type]
                 self._set(info, target.attr.value, kind, receiver)
@@ -353,12 +354,7 @@ class Statements(Narrowing):
         if isinstance(kind, k.Tensor) and not kind.role and isinstance(known, k.Tensor):
             return k.Tensor(kind.rank, kind.dtype, known.role)
         built = self.function is not None and self.function.short != "__init__"
-        if (
-            built
-            and isinstance(kind, k.Tensor)
-            and kind.role == "buffer"
-            and not getattr(known, "role", "")
-        ):
+        if built and getattr(kind, "role", "") == "buffer" and not k.is_registered(known):
             return k.without_role(kind)  # under another name a tensor is no buffer
         if built and isinstance(kind, k.Unknown) and isinstance(known, k.Tensor):
             # torch lets only a tensor, or None, take the place of a registered one

@@ -372,7 +372,8 @@ class Table:
     def registered_elsewhere(self, module: str) -> frozenset[str]:
         """What other files register as parameters or buffers and a file may give values.
 
-        ``name`` for any object, ``Class.name`` for what a class of the file may meet in ``self``.
+        ``name`` for any object, ``Class.name`` for what a class of the file may meet in ``self``; ``*.name`` for any
+        object, too, where a name that is not known at all is registered somewhere.
         """
         if module not in self._elsewhere:
             self._elsewhere[module] = frozenset(self._registered_elsewhere(module))
@@ -393,7 +394,10 @@ class Table:
                     continue
                 known = [one for one, _ in own.bases] if cls != ANY else list(own.bindings)
                 related = [one for one in known if cls == ANY or cls in self._kin.get(one, ())]
-                found.update(names, (f"{one}.{n}" for one in related for n in names))
+                anything = set(name) == {ANY}
+                if not (anything and cls == ANY):
+                    found.update(f"{one}.{n}" for one in related for n in names)
+                found.update(f"{ANY}.{n}" if anything else n for n in names)
         return found
 
     @cached_property

@@ -67,6 +67,11 @@ def kept(value):
     return nnx.data(value) if any(isinstance(one, jax.Array) for one in leaves) else value
 
 
+def static_or_data(value):
+    """What an attribute holds that is a number at times and an array at others: data where it is an array."""
+    return nnx.data(value) if isinstance(value, jax.Array) else nnx.static(value)
+
+
 def signature_of(make):
     """``inspect.signature`` without ``rngs``; of a class that of its constructor, not of Flax's metaclass."""
     target = make.func if isinstance(make, functools.partial) else make

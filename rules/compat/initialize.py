@@ -168,6 +168,8 @@ def initialize(module, name, init, dtype=False):
             raise TypeError(
                 f"{name} of {type(module).__name__} is a property: give a value to what it reads"
             )
+        if isinstance(found, jax.Array) and not is_property:
+            setattr(module, name, init(found))
         return  # a value computed from other parameters keeps nothing that is written to it
     transposed = isinstance(module, nnx.Linear) and name == "weight"
     old = found[...].T if transposed else found[...]

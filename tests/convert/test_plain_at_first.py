@@ -15,10 +15,14 @@ from tests.convert.tools import HEADER, REFUSED_BY_TORCH, check, sides
 
 X = torch.linspace(-1, 1, 12).reshape(3, 4)
 MODEL = """class M{number}(nn.Module):
-    def __init__(self):
+    def __init__(self, start=0.0):
         super().__init__()
         self.fc = nn.Linear(4, 4)
+        self.start = start
         {begin}
+
+    def both(self, x):
+        return self.v * 0.5 + x, x
 
     def forward(self, x):
         x = self.fc(x)
@@ -35,6 +39,8 @@ BEGINS = [
     "self.v = None",
     "self.v = 0",
     "self.v = -1.0",
+    "self.v: float = 0.0",
+    "self.v = 0.0\n        self.v = self.start",
     'self.register_buffer("v", None)',
     'self.register_buffer("v", torch.tensor(0.0))',
     "self.v = torch.tensor(0.0)",
@@ -58,6 +64,8 @@ LINES = [
     "if self.v == 0: self.v = torch.ones_like(x)\n        self.v = x",
     "self.v = self.v * 0.5 + x",
     "self.v += x",
+    f"if isinstance(self.v, float){THEN}\n        self.v, x = self.both(x)",
+    "if isinstance(self.v, float): x = x * 2\n        self.v += x",
     "if len(self.v) == 0: self.v = torch.ones_like(x)\n        self.v = self.v + x",
     "if not self.v: self.v = torch.ones_like(x)\n        self.v = self.v + x",
     "if self.v is False: self.v = torch.ones_like(x)\n        self.v = self.v + x",
@@ -72,6 +80,7 @@ RAISING = {
         ['self.register_buffer("v", torch.tensor(0.0))', "self.v = torch.tensor(0.0)"], CHANGING
     ),
     **dict.fromkeys(["self.v = []", 'self.v = ""', "self.v = ()"], CHANGING[:1]),
+    "self.v = 0.0\n        self.v = self.start": CHANGING,
     "self.v = False": [*CHANGING, "self.v += x"],
 }
 
@@ -108,7 +117,7 @@ def test_what_begins_as_a_plain_value(begin: str) -> None:
     told, theirs, ours = sides(text)
     for number, (first, last) in enumerate(places):
         if not any(first < line <= last for line in told):
-            name, jit = f"M{number}", number % 3 > 0  # where a number is traced it is one no more
+            name, jit = f"M{number}", number % 3 < 2  # where a number is traced it is one no more
             _agree(theirs[name], ours[name], f"{begin}; {chosen[number]}", jit)
 
 

@@ -45,7 +45,7 @@ from migrator.convert.passes.view_writes import (
     used_view,
 )
 from migrator.convert.passes.walked import check_written
-from migrator.convert.possible_calls import may_be_called
+from migrator.convert.possible_calls import may_be_run
 from migrator.convert.rewriter import Rewriter, Starting, converts
 from migrator.convert.sharing import inplace_argument
 from migrator.convert.surroundings import names_one, told
@@ -534,7 +534,7 @@ def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
     if isinstance(ctx.kind(target), (k.Unknown, k.Optional)):
         if isinstance(target, cst.Name):
             check_unknown(ctx, node, target)
-        elif ctx.frame is not None and not ctx.in_init and may_be_called(ctx, innermost(ctx)):
+        elif ctx.frame is not None and not ctx.in_init and may_be_run(ctx, innermost(ctx)):
             check_mutation(ctx, node, target)
     if targets.registered_by_name(ctx, target):
         check_mutation(ctx, node, target)

@@ -563,8 +563,7 @@ def _shares(rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression) -> b
     if not rw.ctx.in_init and getattr(rw.ctx.kind(value), "role", "") == "buffer":
         info = rw.ctx.class_of(rw.ctx.kind(target.value))
         own = info.attribute(target.attr.value) if info is not None else None
-        own = own.inner if isinstance(own, k.Optional) else own
-        if own is not None and not getattr(own, "role", ""):
+        if own is not None and not k.is_registered(own):
             return False  # torch registers no buffer by an assignment
     return held and not takes_numbers(rw.ctx, target, value)
 

@@ -16,6 +16,7 @@ from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.asked_of_type import is_plain
 from migrator.infer.symbols import tensor_attribute
+from rules.definitions import module_file
 
 
 @converts(cst.Assign, targets=(cst.Attribute,))
@@ -63,12 +64,7 @@ def _is_asked(ctx: Context, target: cst.BaseExpression) -> bool:
         return False
     name = target.attr.value
     kind = owner.attribute(name)
-    if (
-        kind is None
-        or isinstance(kind, k.Module)
-        or k.scalar_type(kind) is not None
-        or k.is_registered(kind)
-    ):
+    if kind is None or isinstance(kind, k.Module) or k.is_registered(kind):
         return False
     return any(name in one.asked for one in owner.lineage())
 
@@ -77,7 +73,12 @@ def _declared(
     rw: Rewriter, value: cst.BaseExpression, made: cst.BaseExpression
 ) -> cst.BaseExpression:
     kind = rw.ctx.kind(value)
-    plain = is_plain(value) or k.scalar_type(kind) is not None or kind == k.NONE
-    rw.ctx.helpers.use("nnx")
-    func = syntax.parse("nnx.static" if plain else "nnx.data")
+    plain = is_plain(value) or kind == k.NONE
+    if not plain and not isinstance(kind, k.Tensor):
+        func: cst.BaseExpression = cst.Name(
+            rw.ctx.helpers.need(module_file("rules.compat.factories"), "static_or_data")
+        )
+    else:
+        rw.ctx.helpers.use("nnx")
+        func = syntax.parse("nnx.static" if plain else "nnx.data")
     return syntax.with_args(cst.Call(func), [cst.Arg(syntax.unparenthesized(made))])

@@ -33,7 +33,7 @@ def assigned(rw: Rewriter, node: cst.Assign) -> Any:
         if not _is_tensor(rw.ctx, node.value):
             return None
         certain = _always_registered(rw.ctx, target) and not _is_any(rw.ctx, target.value)
-        if not certain and not _may_be_registered(rw.ctx, target):
+        if not certain and not _may_be_registered(rw.ctx, target, node.value):
             return None
         if _of_layer(rw.ctx, target):
             place = syntax.changed(target, value=rw.visit(target.value))
@@ -52,7 +52,9 @@ def assigned(rw: Rewriter, node: cst.Assign) -> Any:
 def added_to(rw: Rewriter, node: cst.AugAssign) -> Any:
     """``self.count += 1``, which a Variable refuses."""
     target = node.target
-    if not isinstance(target, cst.Attribute) or not _may_be_registered(rw.ctx, target):
+    if not isinstance(target, cst.Attribute):
+        return None
+    if not _may_be_registered(rw.ctx, target, node.value):
         return None
     check_mutation(rw.ctx, node, target)
     if _of_layer(rw.ctx, target):
@@ -85,9 +87,10 @@ def _set_by_name(rw: Rewriter, node: cst.Call) -> cst.Call | None:
         return None
     word = name.evaluated_value if isinstance(name, cst.SimpleString) else None
     known = isinstance(word, str)
-    if known and not _may_hold(ctx, holder, str(word)):
+    tensor = isinstance(ctx.facts.kind(value), k.Tensor)
+    if known and not _may_hold(ctx, holder, str(word), tensor):
         return None
-    if not known and not _may_hold_one(ctx, holder, texts.pattern(name)):
+    if not known and not _may_hold_one(ctx, holder, texts.pattern(name), tensor):
         return None
     helper = ctx.helpers.need(module_file("rules.compat.named"), "put")
     return syntax.changed(node, func=cst.Name(helper), args=[rw.visit(a) for a in node.args])
@@ -152,11 +155,17 @@ def in_place(
     return _put(rw, target, value, syntax.arg(cst.Name("True"), "in_place"))
 
 
-def _may_be_registered(ctx: Context, target: cst.Attribute) -> bool:
+def _may_be_registered(
+    ctx: Context, target: cst.Attribute, value: cst.BaseExpression | None = None
+) -> bool:
+    """Whether a target may be a Variable of which this place does not know, for all that is given to it."""
     if targets.is_variable(ctx, target):
         return False
     every = _always_registered(ctx, target)
-    return _may_hold(ctx, target.value, target.attr.value) if every is False else every is None
+    if every is not False:
+        return every is None
+    tensor = value is not None and isinstance(ctx.facts.kind(value), k.Tensor)
+    return _may_hold(ctx, target.value, target.attr.value, tensor)
 
 
 def _is_any(ctx: Context, holder: cst.BaseExpression) -> bool:
@@ -184,8 +193,13 @@ def _elsewhere(ctx: Context) -> frozenset[str]:
     return linked.registered_elsewhere(ctx.facts.module) if linked is not None else frozenset()
 
 
-def _may_hold_one(ctx: Context, holder: cst.BaseExpression, pattern: str) -> bool:
-    """Whether an object may have a Variable under a name that only a run tells, and that is like a regular expression."""
+def _may_hold_one(
+    ctx: Context, holder: cst.BaseExpression, pattern: str, tensor: bool = False
+) -> bool:
+    """Whether an object may have a Variable under a name that only a run tells, and that is like a regular expression.
+
+    ``tensor``: what it is given is certainly one, so that it may be any module of which nothing is known.
+    """
     kind = ctx.kind(holder)
     info = ctx.owner if ctx.is_self(holder) else ctx.class_of(kind)
     if info is None and not (isinstance(kind, k.Unknown) or k.is_any_module(kind)):
@@ -193,7 +207,9 @@ def _may_hold_one(ctx: Context, holder: cst.BaseExpression, pattern: str) -> boo
     if ctx.is_self(holder) and ctx.frame is not None and ctx.frame.info.short == "__init__":
         return False
     names = [one.rpartition(".") for one in _elsewhere(ctx)]
-    found = [name for cls, _, name in names if not cls or (info is not None and cls == info.short)]
+    short = info.short if info is not None else ""
+    any_of = {"", short, ANY if tensor and info is None else ""}
+    found = [name for cls, _, name in names if cls in any_of]
     classes = [*info.lineage(), *_kin(ctx, info)] if info else ctx.facts.classes.values()
     if not ctx.is_self(holder) and any(made_up(one, ctx) for one in classes):
         return True
@@ -203,8 +219,11 @@ def _may_hold_one(ctx: Context, holder: cst.BaseExpression, pattern: str) -> boo
     return any(ANY in name or re.fullmatch(pattern, name) for name in found)
 
 
-def _may_hold(ctx: Context, holder: cst.BaseExpression, name: str) -> bool:
-    """Whether an object may have a Variable under a name that its class, as far as it is known here, does not register."""
+def _may_hold(ctx: Context, holder: cst.BaseExpression, name: str, tensor: bool = False) -> bool:
+    """Whether an object may have a Variable under a name that its class, as far as it is known here, does not register.
+
+    ``tensor``: what it is given is certainly one, so that it may be any module of which nothing is known.
+    """
     kind = ctx.kind(holder)
     info = ctx.owner if ctx.is_self(holder) else ctx.class_of(kind)
     elsewhere = _elsewhere(ctx)
@@ -214,7 +233,9 @@ def _may_hold(ctx: Context, holder: cst.BaseExpression, name: str) -> bool:
         of_torch = name in RUNNING
         if isinstance(kind, k.Module) and not k.is_any_module(kind):
             return of_torch
-        return of_torch or name in elsewhere
+        return of_torch or name in elsewhere or (tensor and f"{ANY}.{name}" in elsewhere)
+    if info.gradient:
+        return False  # the context of an autograd function
     if ctx.is_self(holder) and ctx.frame is not None and ctx.frame.info.short == "__init__":
         return False  # torch registers no name that an attribute has
     if k.is_registered(info.attribute(name)):
