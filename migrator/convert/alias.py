@@ -249,8 +249,10 @@ def _check_attribute(ctx: Context, node: cst.CSTNode, attribute: str) -> None:
                     f"writing `{attribute}` in place also changes `{other}`, which is read later",
                     f"copy first (`{other} = {attribute}.clone()`)",
                 )
-        held = {m for theirs in state.values() if f"attr:{attribute}" in theirs for m in theirs}
-        for one in sorted(m for m in held if m.startswith("param:")):
+        held = [m for theirs in state.values() if f"attr:{attribute}" in theirs for m in theirs]
+        for one in sorted(
+            {m for m in held if m[:6] == "param:" and not ctx.plan.builds_time(info)}
+        ):
             param = whole(one).removeprefix("param:")
             check_calls(ctx, Write(node, param, info, False, is_part(one), root=attribute))
         seen.add(info)

@@ -38,6 +38,8 @@ def possible_calls(ctx: Context, info: FunctionInfo) -> Mapping[cst.CSTNode, Fun
 
 def may_be_run(ctx: Context, info: FunctionInfo) -> bool:
     """Whether a function may be run on tensors: by a forward pass, by others, or by a call that may mean it."""
+    if ctx.plan.builds_time(info):
+        return False
     around: FunctionInfo | None = info
     while around is not None:
         if may_run(ctx, around) or possible_calls(ctx, around):
@@ -64,8 +66,18 @@ def _methods(ctx: Context, call: cst.Call) -> Iterator[FunctionInfo]:
         if isinstance(found, cst.Attribute):
             yield from _named(ctx, found.value, found.attr.value, ctx.kind(found))
         elif len(found.args) > 1:
-            pattern = re.compile(texts.pattern(found.args[1].value))
-            yield from _named(ctx, found.args[0].value, pattern, k.UNKNOWN)
+            name = texts.pattern(found.args[1].value)
+            for method in _named(ctx, found.args[0].value, re.compile(name), k.UNKNOWN):
+                if name != _ANY or _is_written_out(ctx, method.short):
+                    yield method
+
+
+_ANY = ".*"
+
+
+def _is_written_out(ctx: Context, name: str) -> bool:
+    """Whether a text of the file is a name: of what is asked for by one of which nothing is known, it may be that."""
+    return f'"{name}"' in ctx.source.text or f"'{name}'" in ctx.source.text
 
 
 def _sources(
