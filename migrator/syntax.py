@@ -514,3 +514,8 @@ def _does_nothing(line: cst.CSTNode) -> bool:
         return small.exc is not None and code(small.exc).startswith("NotImplemented")
     text = isinstance(small, cst.Expr) and isinstance(small.value, (cst.BaseString, cst.Ellipsis))
     return text or isinstance(small, cst.Pass)
+
+
+def named_parameters(params: cst.Parameters) -> tuple[cst.Param, ...]:
+    """What a function or a lambda takes by name, in their order: all but ``*args`` and ``**kwargs``."""
+    return (*params.posonly_params, *params.params, *params.kwonly_params)

@@ -249,10 +249,9 @@ def _check_attribute(ctx: Context, node: cst.CSTNode, attribute: str) -> None:
                     f"writing `{attribute}` in place also changes `{other}`, which is read later",
                     f"copy first (`{other} = {attribute}.clone()`)",
                 )
-        held = [m for theirs in state.values() if f"attr:{attribute}" in theirs for m in theirs]
-        for one in sorted(
-            {m for m in held if m[:6] == "param:" and not ctx.plan.builds_time(info)}
-        ):
+        held = {m for theirs in state.values() if f"attr:{attribute}" in theirs for m in theirs}
+        built = ctx.plan.builds_time(info)
+        for one in sorted(m for m in held if m[:6] == "param:" and not built):
             param = whole(one).removeprefix("param:")
             check_calls(ctx, Write(node, param, info, False, is_part(one), root=attribute))
         seen.add(info)
@@ -541,7 +540,9 @@ def _runs_again(ctx: Context, node: cst.CSTNode, name: str) -> bool:
     for around in reversed(index.around(node)):
         if isinstance(around, cst.BaseStatement | cst.BaseSmallStatement):
             return False
-        if isinstance(around, cst.Lambda) and name in _parameters(around):
+        if isinstance(around, cst.Lambda) and any(
+            p.name.value == name for p in syntax.named_parameters(around.params)
+        ):
             return False
         if isinstance(around, cst.BaseComp):
             if name in _bound_by(around.for_in):
@@ -554,11 +555,6 @@ def _runs_again(ctx: Context, node: cst.CSTNode, name: str) -> bool:
 def _bound_by(loop: cst.CompFor) -> set[str]:
     inner = _bound_by(loop.inner_for_in) if loop.inner_for_in is not None else set()
     return inner | set(syntax.names(loop.target))
-
-
-def _parameters(node: cst.Lambda) -> set[str]:
-    params = node.params
-    return {p.name.value for p in (*params.posonly_params, *params.params, *params.kwonly_params)}
 
 
 def check_in_place_layer(ctx: Context, node: cst.Call) -> None:

@@ -33,8 +33,8 @@ def _within(info: FunctionInfo, node: cst.CSTNode) -> bool:
 
 def _defaults(info: FunctionInfo) -> dict[str, object]:
     """The defaults that are written out as constants."""
-    params, found = info.node.params, {}
-    for param in (*params.posonly_params, *params.params, *params.kwonly_params):
+    found: dict[str, object] = {}
+    for param in syntax.named_parameters(info.node.params):
         if param.default is None:
             continue
         try:

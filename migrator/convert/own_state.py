@@ -51,9 +51,7 @@ def returned_state(
 
 
 def _parameters(info: FunctionInfo) -> set[str]:
-    params = info.node.params
-    every = (*params.posonly_params, *params.params, *params.kwonly_params)
-    return {one.name.value for one in every}
+    return {one.name.value for one in syntax.named_parameters(info.node.params)}
 
 
 def _given(ctx: Context, info: FunctionInfo, node: cst.BaseExpression, param: str) -> list[str]:

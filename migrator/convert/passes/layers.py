@@ -280,8 +280,6 @@ def _derives_from_argument(ctx: Context) -> bool:
         named = {base.value.value for base in one.bases if isinstance(base.value, cst.Name)}
         for above in ctx.facts.tree.around(one) if named else ():
             if isinstance(above, cst.FunctionDef):
-                params = above.params
-                every = (*params.posonly_params, *params.params, *params.kwonly_params)
-                if any(param.name.value in named for param in every):
+                if any(p.name.value in named for p in syntax.named_parameters(above.params)):
                     return True
     return False

@@ -77,8 +77,7 @@ def _hyperparameters(rw: Rewriter, call: cst.Call) -> Any:
     if any(one.settled is not None or _saves(ctx, one) for one in parents if one.lightning):
         what = "hyperparameters are saved by a class whose base may save some, too"
         raise Failure(call, "API004", what, "assign the attributes that are read")
-    params = frame.info.node.params
-    names = [p.name.value for p in (*params.posonly_params, *params.params, *params.kwonly_params)]
+    names = [p.name.value for p in syntax.named_parameters(frame.info.node.params)]
     chosen: list[str] = []
     ignored: set[str] = set()
     for arg in call.args:
