@@ -77,7 +77,8 @@ def _hyperparameters(rw: Rewriter, call: cst.Call) -> Any:
     if any(one.settled is not None or _saves(ctx, one) for one in parents if one.lightning):
         what = "hyperparameters are saved by a class whose base may save some, too"
         raise Failure(call, "API004", what, "assign the attributes that are read")
-    names = [p.name.value for p in syntax.named_parameters(frame.info.node.params)]
+    params = frame.info.node.params
+    names = [p.name.value for p in syntax.named_parameters(params)]
     chosen: list[str] = []
     ignored: set[str] = set()
     for arg in call.args:
