@@ -121,6 +121,7 @@ class Context:
         self.writing_untold: dict[FunctionInfo, bool] = {}
         """Whether it may do so whatever ``inplace`` says."""
         self.updates: dict[FunctionInfo, frozenset[str]] = {}
+        self.state_names: dict[FunctionInfo, frozenset[str]] = {}
         """Names of attributes that a function may write to in place."""
         self.direct_writes: dict[FunctionInfo, frozenset[str]] = {}
         """Those that its own lines write to."""

@@ -12,7 +12,7 @@ from migrator import syntax
 from migrator.convert import of_callable
 from migrator.convert.context import Context
 from migrator.convert.free_names import of_around
-from migrator.convert.own_state import kept_by_call, property_of, returned_state
+from migrator.convert.own_state import given_state, kept_by_call, property_of
 from migrator.convert.parts import (
     NOT_KNOWN,
     OBJECT,
@@ -448,10 +448,7 @@ class Aliases:
 
     def _given_state(self, info: FunctionInfo, node: cst.BaseExpression) -> frozenset[str]:
         """The memory of a module's state that a function gives, or else new memory."""
-        if not returns_state(self.ctx, info):
-            return self._new()
-        facts = aliases(self.ctx, info) if info.settled is None else None
-        return returned_state(self.ctx, info, facts, node)
+        return given_state(self.ctx, info, node) or self._new()
 
     def _attribute(self, owner: cst.CSTNode, node: cst.CSTNode, state: State) -> frozenset[str]:
         held = self.memory(owner, state)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.returned import returned_state
 from migrator.convert.starred import spread_arguments
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -18,36 +19,44 @@ if TYPE_CHECKING:
 _ATTRIBUTE = "attr:"
 
 
-def returned_state(
-    ctx: Context, info: FunctionInfo, facts: Aliases | None, node: cst.BaseExpression
-) -> frozenset[str]:
-    """The attributes whose memory a call, or the read of a property, may give, as the caller writes them.
-
-    ``facts``: what is known of the function; None where it was settled with another file: it may be any tensor then.
-    """
-    owner = _receiver(ctx, node)
-    if facts is None:
-        kinds = info.owner.attributes if info.owner is not None else {}
-        names = [n for n, kind in kinds.items() if _may_be_tensor(kind)]
-        found = {f"{_ATTRIBUTE}{owner}.{name}" for name in names} if owner else set()
-        if not _own_name(info):
-            found |= _of_arguments(ctx, node)
-        return frozenset(found or {f"{_ATTRIBUTE}{syntax.code(node)}"})
-    own = _own_name(info)
+def given_state(ctx: Context, info: FunctionInfo, node: cst.BaseExpression) -> frozenset[str]:
+    """The attributes whose memory a call, or the read of a property, may give, as the caller writes them."""
+    owner, own = _receiver(ctx, node), _own_name(info)
     found = set()
-    for one in facts.given.all:
-        if not one.startswith(_ATTRIBUTE):
-            continue
+    for one in returned_state(ctx, info):
         name = one.removeprefix(_ATTRIBUTE)
         head, _, rest = name.partition(".")
         if rest and head != own and head in _parameters(info):
             found |= {f"{_ATTRIBUTE}{path}.{rest}" for path in _given(ctx, info, node, head)}
-            continue
-        if own and owner and name.startswith(f"{own}."):
+        elif own and owner and name.startswith(f"{own}."):
             found.add(f"{_ATTRIBUTE}{owner}{name.removeprefix(own)}")
         else:
             found.add(f"{_ATTRIBUTE}{syntax.code(node)}")
     return frozenset(found)
+
+
+def state_names(ctx: Context, info: FunctionInfo) -> frozenset[str]:
+    """The names of the attributes that a function may return, by way of others too: ``total``, ``running_mean``."""
+    if info.settled is not None:
+        return info.settled.state
+    if info not in ctx.state_names:
+        ctx.state_names[info] = frozenset()  # a recursive one returns what its other lines do
+        given = returned_state(ctx, info)
+        found = {one.removeprefix(_ATTRIBUTE).rpartition(".")[2] for one in given}
+        for call in ctx.facts.tree.within(info.node.body, cst.Call) if given else ():
+            called = called_function(ctx, call)
+            found |= state_names(ctx, called) if called is not None else set()
+        ctx.state_names[info] = frozenset(found)
+    return ctx.state_names[info]
+
+
+def called_function(ctx: Context, call: cst.Call) -> FunctionInfo | None:
+    """The function that a call runs, or the forward pass of a layer, of a class of the project."""
+    kind = ctx.kind(call.func)
+    if isinstance(kind, k.Module):
+        own = ctx.facts.classes.get(kind.cls)
+        return own.method("forward") if own is not None else None
+    return ctx.facts.names.get(ctx.facts.callee(call) or "")
 
 
 def _parameters(info: FunctionInfo) -> set[str]:
@@ -60,17 +69,6 @@ def _given(ctx: Context, info: FunctionInfo, node: cst.BaseExpression, param: st
         return [syntax.code(node)]
     given = [item.value for name, item in spread_arguments(ctx, node, info) if name == param]
     return [syntax.code(one) for one in given]
-
-
-def _of_arguments(ctx: Context, node: cst.BaseExpression) -> set[str]:
-    """The tensors that the modules have which a call hands over."""
-    found = set()
-    for item in node.args if isinstance(node, cst.Call) else ():
-        info = ctx.owner if ctx.is_self(item.value) else ctx.class_of(ctx.kind(item.value))
-        kinds = info.attributes if info is not None else {}
-        names = [name for name, kind in kinds.items() if _may_be_tensor(kind)]
-        found |= {f"{_ATTRIBUTE}{syntax.code(item.value)}.{name}" for name in names}
-    return found
 
 
 def stored_arguments(facts: Aliases) -> frozenset[tuple[str, str]]:
@@ -139,8 +137,3 @@ def _own_name(info: FunctionInfo) -> str:
     """What a method calls its object."""
     params = [*info.node.params.posonly_params, *info.node.params.params]
     return params[0].name.value if info.has_receiver and params else ""
-
-
-def _may_be_tensor(kind: k.Kind) -> bool:
-    inner = kind.inner if isinstance(kind, k.Optional) else kind
-    return isinstance(inner, (k.Tensor, k.Unknown))

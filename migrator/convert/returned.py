@@ -52,15 +52,23 @@ def returns_argument(ctx: Context, info: FunctionInfo) -> bool:
     return bool(returned_arguments(ctx, info))
 
 
-def returns_state(ctx: Context, info: FunctionInfo) -> bool:
-    """Whether a function may return an attribute, which others read too (a recursive one is judged without)."""
+def returned_state(ctx: Context, info: FunctionInfo) -> frozenset[str]:
+    """The attributes that a function may return, ``attr:self.total``, which others read too.
+
+    A recursive one is judged without.
+    """
     if info.settled is not None:
-        return info.settled.returns_state
+        return info.settled.returned_state
     if info in ctx.aliases and ctx.aliases[info] is None:
-        return False
+        return frozenset()
     from migrator.convert.memory import aliases
 
-    return any(m.startswith("attr:") for m in aliases(ctx, info).given.all)
+    return frozenset(m for m in aliases(ctx, info).given.all if m.startswith("attr:"))
+
+
+def returns_state(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether a function may return an attribute, which others read too."""
+    return bool(returned_state(ctx, info))
 
 
 _FILLING = frozenset("append appendleft extend insert update setdefault add".split())

@@ -129,7 +129,10 @@ class SettledFunction:
     returned: frozenset[str] = frozenset({"*"})
     """Parameters of which it may return memory, ``*`` for all."""
     mutates: frozenset[str] = frozenset()
-    returns_state: bool = False
+    returned_state: frozenset[str] = frozenset()
+    """Of what others read too, what it may return: ``attr:self.total``."""
+    state: frozenset[str] = frozenset()
+    """The names of attributes of which it, or what it calls, may return memory: ``total``."""
     reads_training: bool = False
     updates: frozenset[str] = frozenset()
     keeps: tuple[tuple[str, str, str], ...] = ()

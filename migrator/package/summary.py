@@ -17,13 +17,13 @@ from migrator.convert.gone_over import goes_over
 from migrator.convert.kept import kept
 from migrator.convert.made_of_globals import of_globals
 from migrator.convert.memory import aliases
-from migrator.convert.own_state import stored_arguments
+from migrator.convert.own_state import state_names, stored_arguments
 from migrator.convert.passes.classes import needs_constructor
 from migrator.convert.passes.handing import called_parameters
 from migrator.convert.passes.host_arrays import keeps_for_numpy
 from migrator.convert.passes.initializers import writes_first_parameter
 from migrator.convert.passes.tying import loose_heads, tied_heads
-from migrator.convert.returned import returned_arguments, returns_state
+from migrator.convert.returned import returned_arguments, returned_state
 from migrator.convert.updates import updates
 from migrator.convert.writers import (
     holders_for_others,
@@ -140,7 +140,8 @@ class ForeignFunction(FunctionInfo):
             data["writes_first"],
             frozenset(data["returned"]),
             frozenset(data["mutates"]),
-            data["returns_state"],
+            frozenset(data["returned_state"]),
+            frozenset(data["state"]),
             data["reads_training"],
             frozenset(data["updates"]),
             tuple((a, b, c) for a, b, c in data["keeps"]),
@@ -281,7 +282,8 @@ def _function(ctx: Context, info: FunctionInfo) -> Data:
         "early": ctx.plan.early(info),
         "writes_first": writes_first_parameter(ctx, info),
         "returned": sorted(returned_arguments(ctx, info)),
-        "returns_state": returns_state(ctx, info),
+        "returned_state": sorted(returned_state(ctx, info)),
+        "state": sorted(state_names(ctx, info)),
         "reads_training": reads_training(ctx.facts.tree, info.node),
         "keeps": [list(one) for one in kept(ctx, info)] if info.short == "__init__" else [],
         "stored": sorted(map(list, stored_arguments(aliases(ctx, info)))),

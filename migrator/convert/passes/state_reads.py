@@ -13,13 +13,11 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.memory import Aliases, aliases
-from migrator.convert.own_state import kept_by_call
-from migrator.convert.returned import returns_state
+from migrator.convert.own_state import called_function, kept_by_call, state_names
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.sharing import VIEWS
 from migrator.convert.updates import may_be_written, updated_by, writes_state, written_names
 from migrator.infer import FunctionInfo
-from migrator.infer import kinds as k
 
 
 @converts(cst.Call)
@@ -74,9 +72,9 @@ def _given_by_calls(ctx: Context, info: FunctionInfo) -> set[str]:
     """The names of attributes that calls in a function may give: ``t = self.counter(x)``, where that is its ``total``."""
     found: set[str] = set()
     for call in ctx.facts.tree.within(info.node.body, cst.Call):
-        called = _called(ctx, call)
-        if called is not None and returns_state(ctx, called):
-            found |= _state_of(ctx, called) & written_names(ctx)
+        called = called_function(ctx, call)
+        if called is not None:
+            found |= state_names(ctx, called)
     return found
 
 
@@ -84,27 +82,10 @@ def _kept_by_calls(ctx: Context, info: FunctionInfo) -> set[str]:
     """The names of attributes that hold what calls are handed: ``self.queue.put(x)``."""
     found: set[str] = set()
     for call in ctx.facts.tree.within(info.node.body, cst.Call):
-        called = _called(ctx, call)
+        called = called_function(ctx, call)
         if called is not None:
             found |= {to.rpartition(".")[2] for _, to in kept_by_call(ctx, called, call)}
     return found
-
-
-def _state_of(ctx: Context, info: FunctionInfo) -> frozenset[str]:
-    """The names of the attributes that a function may return; where that is not known, of all that it could be."""
-    facts = aliases(ctx, info) if info.settled is None else None
-    if facts is not None:
-        return _names(facts.given.all)
-    return frozenset(info.owner.attributes) if info.owner is not None else written_names(ctx)
-
-
-def _called(ctx: Context, call: cst.Call) -> FunctionInfo | None:
-    """The method that a call runs, of a class of the project."""
-    kind = ctx.kind(call.func)
-    if isinstance(kind, k.Module):
-        own = ctx.facts.classes.get(kind.cls)
-        return own.method("forward") if own is not None else None
-    return ctx.facts.names.get(ctx.facts.callee(call) or "")
 
 
 def _names(memory: frozenset[str]) -> frozenset[str]:
@@ -134,10 +115,8 @@ def _gives(ctx: Context, node: cst.CSTNode, updated: frozenset[str]) -> bool:
         return node.attr.value in updated
     if not isinstance(node, cst.Call):
         return False
-    called = _called(ctx, node)
-    if called is None or not returns_state(ctx, called):
-        return False
-    return not updated.isdisjoint(_state_of(ctx, called))
+    called = called_function(ctx, node)
+    return called is not None and not updated.isdisjoint(state_names(ctx, called))
 
 
 def _each_round(ctx: Context, call: cst.Call) -> Iterator[cst.CSTNode]:
