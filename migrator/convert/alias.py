@@ -241,7 +241,7 @@ def _check_attribute(ctx: Context, node: cst.CSTNode, attribute: str) -> None:
         state = facts.before.get(statement, {})
         beside = _read_beside(facts, statement, part) if state else set[str]()
         later = facts.read_after(statement) | beside
-        for other, theirs in state.items():
+        for other, theirs in () if seen else state.items():  # of its callers: ``state_reads``
             if other in later and any(names_same(one, attribute) for one in theirs):
                 raise Failure(
                     node,

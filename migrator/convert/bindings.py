@@ -8,6 +8,7 @@ from typing import Any
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.infer.symbols import of_timm, of_torch, starred
 from migrator.source import dotted
 from migrator.tree import Tree
@@ -153,6 +154,37 @@ def bound_names(tree: Tree, function: cst.FunctionDef) -> frozenset[str]:
         else:
             found.update(_bound_by(node.name if kind is cst.AsName else node.target))
     return frozenset(found - imported_by(imports))
+
+
+def given_to(
+    tree: Tree, function: cst.FunctionDef, name: cst.Name
+) -> list[cst.BaseExpression | None]:
+    """What a function gives a name anew, None for what is not written out: of a parameter, a loop, a tuple."""
+    params = syntax.named_parameters(function.params)
+    found: list[cst.BaseExpression | None] = [None for p in params if p.name.value == name.value]
+    for node in tree.within(function.body, *_GIVING):
+        if type(node) is cst.Assign:
+            bound = [one.target for one in node.targets]
+        else:
+            bound = [node.name if type(node) in (cst.AsName, cst.NameItem) else node.target]
+        value = node.value if type(node) in (cst.Assign, cst.AnnAssign, cst.NamedExpr) else None
+        for one in bound:
+            if name.value in _bound_by(one):
+                found.append(value if isinstance(one, cst.Name) else None)
+    return found
+
+
+def begins_as_number(tree: Tree, function: cst.FunctionDef, target: cst.BaseExpression) -> bool:
+    """Whether a name is a number wherever a function gives it a value anew: ``n = 0`` of ``n += x.size(1)``.
+
+    A number is added to by making something new, be it a tensor that is added.
+    """
+    given = given_to(tree, function, target) if isinstance(target, cst.Name) else []
+    values = [one.expression if isinstance(one, cst.UnaryOperation) else one for one in given]
+    return bool(values) and all(isinstance(one, (cst.Integer, cst.Float)) for one in values)
+
+
+_GIVING: Any = (cst.Assign, cst.For, cst.AnnAssign, cst.NamedExpr, cst.AsName, cst.NameItem)
 
 
 def _bound_by(target: cst.CSTNode) -> Iterator[str]:

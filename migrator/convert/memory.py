@@ -10,6 +10,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert import of_callable
+from migrator.convert.bindings import begins_as_number
 from migrator.convert.context import Context
 from migrator.convert.free_names import of_around
 from migrator.convert.own_state import given_state, kept_by_call, property_of
@@ -231,7 +232,8 @@ class Aliases:
             self._bind(node.target, self.memory(node.value, state), state)
         elif isinstance(node, cst.AugAssign):
             memory = self.memory(node.value, state)
-            if holds(self.ctx.kind(node.target), memory):  # feats += [x]
+            number = begins_as_number(self.ctx.facts.tree, self.info.node, node.target)
+            if not number and holds(self.ctx.kind(node.target), memory):  # feats += [x]
                 self._put(node.target, memory, state)
         elif isinstance(node, cst.Return) and node.value is not None:
             self.given.add(node.value, lambda value: self.memory(value, state))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.bindings import given_to
 from migrator.convert.context import Context
 from migrator.convert.memory import aliases
 from migrator.convert.passes.freezing import forward_pass
@@ -173,6 +174,19 @@ def _updates(ctx: Context, info: FunctionInfo) -> frozenset[str]:
     return frozenset(found)
 
 
+def _is_put_into(ctx: Context, info: FunctionInfo, node: cst.CSTNode) -> bool:
+    """``out[name] = x`` of a dict or list that the function makes: what it holds is left as it is."""
+    written = node.targets[0].target if isinstance(node, cst.Assign) else None
+    held = written.value if isinstance(written, cst.Subscript) else None
+    if not isinstance(held, cst.Name) or len(node.targets) > 1:  # type: ignore[attr-defined]
+        return False
+    given = given_to(ctx.facts.tree, info.node, held)
+    return bool(given) and all(isinstance(one, _DISPLAYS) for one in given)
+
+
+_DISPLAYS = (cst.Dict, cst.List, cst.DictComp, cst.ListComp)
+
+
 def _directly(ctx: Context, info: FunctionInfo) -> frozenset[str]:
     """The names of attributes whose memory the lines of a function write to, by whatever name."""
     if info.settled is not None:
@@ -185,7 +199,7 @@ def _directly(ctx: Context, info: FunctionInfo) -> frozenset[str]:
         for statement, state in facts.before.items():
             for node in writing(ctx, statement):
                 target = target_of(ctx, node)
-                if target is not None:
+                if target is not None and not _is_put_into(ctx, info, node):
                     memory = facts.memory(target, state)
                     paths = [m.removeprefix("attr:") for m in memory if m.startswith("attr:")]
                     if isinstance(target, cst.Name):

@@ -235,6 +235,8 @@ class Statements(Narrowing):
         # what is written in place stays what it is: its dtype, its shape, a parameter
         kept = left == k.Other("numpy.ndarray") or isinstance(left, k.Tensor)
         kind = left if kept else self.binary(left, right, operator)
+        if isinstance(left, k.Sequence) and left.type == "list" and operator == "Add":
+            kind = k.Sequence(k.join(left.item, k.element(right)))  # it stays one, of whatever
         if isinstance(right, k.Sequence) and f"{dotted(node.target)}{_EMPTY}" in self.env:
             kind = right if isinstance(left, k.Sequence) and left.type == right.type else kind
         if isinstance(left, k.Module) and left.cls in CONTAINERS and operator == "Add":
