@@ -332,7 +332,7 @@ class Calls(ModuleMethods):
         if name.startswith("einops."):
             return einops_result(name, args)
         if name in ("copy.deepcopy", "copy.copy") and args:
-            return args[0][1]
+            return args[0][1] if k.is_parameter(args[0][1]) else k.without_role(args[0][1])
         if name == "itertools.starmap" and args:
             return k.Sequence(self.call(args[0][1], []), "iter")
         if name == "functools.reduce" and len(args) > 1:

@@ -53,6 +53,7 @@ ORDER = (
     "shared_later",
     "unseen_writes",
     "tied_arguments",
+    "second_names",
     "registered_children",
     "own_state_dict",
     "shared_state",

@@ -8,6 +8,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.passes import targets
 from migrator.convert.passes.module_walks import in_forward
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -28,6 +29,12 @@ def copied(rw: Rewriter, node: cst.Call) -> Any:
         ctx.helpers.use("lax")
         value = cst.Arg(rw.visit(node.args[0].value))
         return syntax.with_args(cst.Call(syntax.parse("lax.stop_gradient")), [value])
+    local = targets.holds_parameter(ctx, node.args[0].value)
+    if isinstance(kind, k.Tensor) and (local or kind.role == "param"):
+        ctx.helpers.use("nnx")
+        read = rw.visit(node.args[0].value)
+        value = cst.Arg(targets.dereferenced(read) if local else read)
+        return syntax.with_args(cst.Call(syntax.parse("nnx.Param")), [value])
     if not isinstance(kind, (k.Module, k.Unknown, k.Sequence)):
         return None
     known = isinstance(kind, k.Module) and _is_computed_with(ctx)

@@ -10,6 +10,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax, views
+from migrator.convert.becoming import becomes_attribute
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
 from migrator.convert.rewriter import Rewriter, converts
@@ -46,6 +47,8 @@ def entry(rw: Rewriter, node: cst.Subscript) -> Any:
         return None
     if _is_kept(rw.ctx, node) and _writes(rw.ctx):
         raise _shown(node)
+    if becomes_attribute(rw.ctx, node):
+        return rw.rebuild(node)
     return targets.dereferenced(rw.rebuild(node))
 
 

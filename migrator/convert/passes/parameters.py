@@ -526,8 +526,10 @@ def _is_empty_list(node: cst.BaseExpression) -> bool:
 
 def _makes_variable(rw: Rewriter, value: cst.CSTNode) -> bool:
     """Whether a value is a new parameter, maybe under a condition (``nn.Parameter(x) if affine else None``)."""
-    if isinstance(value, cst.Name) and targets.holds_parameter(rw.ctx, value):
-        return True
+    if isinstance(value, cst.Name):
+        kind = rw.ctx.kind(value)
+        named = isinstance(kind, k.Tensor) and kind.role == "param"
+        return named or targets.holds_parameter(rw.ctx, value)
     return any(targets.makes_parameter(rw.ctx, n) for n in syntax.walk(value))
 
 

@@ -322,7 +322,9 @@ def _chained(rw: Rewriter, node: cst.Assign) -> list[Any]:
     place = next(
         (one.target for one in node.targets if isinstance(one.target, cst.Attribute)), None
     )
-    if targets.makes_parameter(rw.ctx, value) and place is not None:
+    kind = rw.ctx.kind(value)
+    given = isinstance(kind, k.Tensor) and kind.role == "param" and type(value) is not cst.Name
+    if place is not None and (given or targets.makes_parameter(rw.ctx, value)):
         again = place.with_changes(
             value=place.value.with_changes()
         )  # the others are the same Variable

@@ -5,12 +5,13 @@ An optimizer writes to every parameter. Variables of Flax hold arrays of their o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.bindings import given_to
 from migrator.convert.context import Context, Failure
 from migrator.convert.kept import (
     MAKING,
@@ -26,8 +27,8 @@ from migrator.convert.kept import (
     registers,
 )
 from migrator.convert.made_of_globals import check_written_by_others
-from migrator.convert.memory import aliases
-from migrator.convert.parts import shared
+from migrator.convert.memory import Aliases, aliases
+from migrator.convert.parts import TWICE, shared
 from migrator.convert.passes.targets import (
     holds_parameter,
     is_variable,
@@ -137,6 +138,7 @@ def _find(ctx: Context, info: FunctionInfo) -> Iterator[_Made]:
                 if _is_repeated(ctx, node):
                     before.append(state)
                 again = any(shared(memory, one) for each in before for one in each.values())
+                again = again and not _is_taken_once(ctx, facts, value, loops)
                 weight = _weight(ctx, info, value)
                 of = tuple(
                     (n, r == "buffer")
@@ -282,6 +284,54 @@ def _variables(ctx: Context, info: FunctionInfo) -> list[cst.Attribute]:
         read = ctx.facts.tree.within(info.node.body, cst.Attribute)
         ctx.variables[info] = [node for node in read if is_variable(ctx, node)]
     return ctx.variables[info]
+
+
+def _is_taken_once(
+    ctx: Context, facts: Aliases, value: cst.BaseExpression, loops: Sequence[cst.CSTNode]
+) -> bool:
+    """``for name, v in tables.items(): self.register_buffer(name, v)`` of a dict written out: each value has its turn."""
+    loop = loops[0] if len(loops) == 1 else None
+    if not isinstance(loop, cst.For) or not isinstance(value, cst.Name):
+        return False
+    given = given_to(ctx.facts.tree, facts.info.node, value)
+    if value.value not in syntax.names(loop.target) or len(given) != 1:
+        return False
+    state = facts.before[loop]
+    for one in _gone_over(ctx, loop.iter):
+        memory = facts.memory(one, state)
+        if any(m == TWICE or m.startswith(("param:", "attr:")) for m in memory):
+            return False
+        if memory and not _is_written_out(ctx, facts.info, one, loop):
+            return False
+    return True
+
+
+def _gone_over(ctx: Context, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """``a`` and ``b`` of ``zip(a, b)``, ``enumerate(a)``, ``a.items()``."""
+    name = ctx.facts.callee(node) if isinstance(node, cst.Call) else None
+    if isinstance(node, cst.Call) and name in ("builtins.zip", "builtins.enumerate"):
+        return [one for arg in node.args for one in _gone_over(ctx, arg.value)]
+    func = node.func if isinstance(node, cst.Call) and not node.args else None
+    if isinstance(func, cst.Attribute) and func.attr.value in ("items", "values"):
+        return [func.value]
+    return [node]
+
+
+def _is_written_out(
+    ctx: Context, info: FunctionInfo, node: cst.BaseExpression, loop: cst.For
+) -> bool:
+    """Whether a list or dict is written out whole, and only a loop has to do with it."""
+    if not isinstance(node, cst.Name):
+        return isinstance(node, _DISPLAYS)
+    tree = ctx.facts.tree
+    given = given_to(tree, info.node, node)
+    read = [one for one in tree.within(info.node.body, cst.Name) if one.value == node.value]
+    return all(isinstance(one, _DISPLAYS) for one in given) and all(
+        tree.holds(loop.iter, one) or isinstance(tree.parent(one), cst.AssignTarget) for one in read
+    )
+
+
+_DISPLAYS = (cst.Dict, cst.List, cst.Tuple)
 
 
 def _is_repeated(ctx: Context, node: cst.CSTNode) -> bool:

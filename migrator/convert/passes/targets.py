@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from migrator import syntax, views
+from migrator.convert.becoming import is_parameter
 from migrator.convert.context import Context, Failure
 from migrator.convert.own_arrays import is_own_array
 from migrator.convert.own_state import property_of
@@ -145,6 +146,9 @@ def makes_parameter(ctx: Context, value: cst.CSTNode) -> bool:
     if not isinstance(value, cst.Call):
         return False
     name = ctx.facts.callee(value) or ""
+    if name == "copy.deepcopy" and value.args:
+        of = value.args[0].value
+        return is_parameter(ctx, of) or makes_parameter(ctx, of) or holds_parameter(ctx, of)
     info = ctx.facts.names.get(name)
     if info is None or info.settled is not None:
         return name in ("torch.nn.Parameter", "torch.nn.Buffer")
