@@ -14,6 +14,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context
 from migrator.convert.given_sizes import given_sizes
+from migrator.convert.host_masks import host_masks, is_held
 from migrator.infer import kinds as k
 from migrator.tree import Tree
 
@@ -79,6 +80,8 @@ class KnownMasks:
     places: dict[cst.CSTNode, Places] = field(default_factory=dict)
     taken: dict[cst.CSTNode, cst.BaseExpression] = field(default_factory=dict)
     """``n.tolist()`` and ``n.item()`` of whole numbers of known values, and ``n``."""
+    attributes: frozenset[tuple[str, str]] = frozenset()
+    """Attributes that numpy holds, and their classes."""
 
 
 def known_masks(ctx: Context) -> KnownMasks:
@@ -90,11 +93,13 @@ def known_masks(ctx: Context) -> KnownMasks:
             for node, failure in ctx.blocked.items()
             if failure[0] in ("DYN001", "DYN004", "DYN005") and ctx.source.index.has(node)
         }
-        chosen = {node: one for node in flagged if (one := _selection(ctx, node)) is not None}
+        every = {**flagged, **dict.fromkeys(ctx.source.index.of_type(cst.Subscript))}
+        chosen = {node: one for node in every if (one := _selection(ctx, node)) is not None}
         told = {node: places for node in flagged if (places := _places(ctx, node)) is not None}
         masks = [mask for _, mask, _ in chosen.values()]
         masks += [places.mask for places in told.values()]
         taken = {node: n for node in flagged if (n := _taken(ctx, node)) is not None}
+        ctx.known_masks.attributes = host_masks(ctx, masks)
         masks += taken.values()
         for node, numbers in taken.items():
             if _is_whole(ctx, numbers, masks) and _lead_to(
@@ -150,11 +155,17 @@ def _lead_to(
     lines = _Lines(ctx, found, others).leading_to(known)
     if lines is None:
         return False
-    found.masks[known] = Known(ctx.blocked[node])
+    found.masks[known] = Known(ctx.blocked.pop(node, _DEPENDS))
     for line in lines:
         found.lines.setdefault(line, []).append(found.masks[known])
-    del ctx.blocked[node]
     return True
+
+
+_DEPENDS = (
+    "DYN001",
+    "indexing by a boolean mask gives a shape that depends on the data",
+    "use jnp.where(mask, x, fill), or a reduction over x * mask",
+)
 
 
 def _taken(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
@@ -216,6 +227,10 @@ def _settle(
         return
     if isinstance(node, cst.Subscript) and _lead_to(ctx, node, mask, masks, found):
         return
+    if by_method and isinstance(ctx.kind(x), k.Tensor):
+        if _lead_to(ctx, node, mask, masks, found):
+            found.sized[node] = Sized(x, mask, (), True)
+            return
     sizes = given_sizes(ctx, node)
     of_x = ctx.kind(x)
     if sizes is None or not all_axes or not isinstance(of_x, k.Tensor):
@@ -223,7 +238,7 @@ def _settle(
     same = of_x.rank is not None and of_x.rank == kind.rank
     if same or by_method:
         found.sized[node] = Sized(x, mask, sizes, by_method)
-        del ctx.blocked[node]
+        ctx.blocked.pop(node, None)
 
 
 def _selection(ctx: Context, node: cst.CSTNode) -> _Selection | None:
@@ -335,6 +350,8 @@ class _Lines:
                     if isinstance(target.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn)):
                         raise _No
                     self._known(target.comparator)
+            case cst.Attribute() if is_held(ctx, node, self.found.attributes):
+                pass
             case cst.Attribute(value=value) if node.attr.value == "T":
                 self._known(value)
             case cst.Subscript():
@@ -570,16 +587,13 @@ _SCOPES = (cst.Lambda, cst.For, cst.While, cst.Try, cst.ClassDef, cst.FunctionDe
 def _bound(tree: Tree, statement: cst.CSTNode) -> set[str]:
     """The names that a statement, or something in it, may bind."""
     found: set[str] = set()
-    for node in tree.within(statement, cst.AssignTarget):
-        found.update(syntax.names(node.target))
-    for node in tree.within(
-        statement, cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr, cst.CompFor
-    ):
+    for node in tree.within(statement, *_BINDING, cst.Del):
         found.update(syntax.names(node.target))
     for node in tree.within(statement, cst.AsName):
         found.update(syntax.names(node.name))
     for node in tree.within(statement, cst.FunctionDef, cst.ClassDef):
         found.add(node.name.value)
-    for node in tree.within(statement, cst.Del):
-        found.update(syntax.names(node.target))
     return found
+
+
+_BINDING = (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr, cst.CompFor)

@@ -49,6 +49,9 @@ def moved_dtype(short: str, args: list[tuple[str | None, k.Kind]]) -> str | None
         if short == "view" and len(args) == 2 and not _is_size(args[1][1]):
             return None  # it may be a dtype
         return first.dtype
+    if short == "to" and isinstance(first, k.Tensor):
+        moves = all(key in _OF_MOVING and (key or _is_device(kind)) for key, kind in args[1:])
+        return first.dtype if moves and len(args) > 1 else None
     if short in _JOINS:
         items = first.items if isinstance(first, k.Tuple) else ()
         if isinstance(first, k.Sequence):
@@ -56,6 +59,13 @@ def moved_dtype(short: str, args: list[tuple[str | None, k.Kind]]) -> str | None
         dtypes = {one.dtype if isinstance(one, k.Tensor) else None for one in items}
         return dtypes.pop() if len(dtypes) == 1 else None
     return None
+
+
+_OF_MOVING = (None, "device", "non_blocking", "copy", "memory_format")
+
+
+def _is_device(kind: k.Kind) -> bool:
+    return isinstance(kind, k.Device) or k.scalar_type(kind) in ("str", "int", "bool")
 
 
 def _is_size(kind: k.Kind) -> bool:
@@ -349,6 +359,18 @@ def dtype_class(name: str | None) -> str | None:
     if name.startswith(("complex", "cfloat", "cdouble")):
         return "complex"
     return "int"
+
+
+def of_dtype(kind: k.Tensor, dtype: k.Kind) -> k.Tensor | None:
+    """A tensor of a dtype that is given, ``torch.bool`` or Python's ``bool``; None where that is no dtype."""
+    if isinstance(dtype, k.DType):
+        return replace(kind, dtype=dtype_class(dtype.name))
+    if isinstance(dtype, k.Function) and dtype.name in _OF_PYTHON:
+        return replace(kind, dtype=dtype.name.removeprefix("builtins."))
+    return None
+
+
+_OF_PYTHON = ("builtins.bool", "builtins.int", "builtins.float", "builtins.complex")
 
 
 def says_types(node: cst.CSTNode) -> bool:

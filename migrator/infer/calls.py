@@ -10,10 +10,10 @@ from migrator import syntax
 from migrator.infer import kinds as k
 from migrator.infer.annotations import (
     OTHER_RANK,
-    dtype_class,
     from_definition,
     has_no_axes,
     moved_dtype,
+    of_dtype,
     of_known_rank,
 )
 from migrator.infer.arrays import numpy_result
@@ -470,14 +470,13 @@ class Calls(ModuleMethods):
                 kind = replace(kind, dtype=moved_dtype(short, args))
             if has_no_axes(short, args):
                 kind = replace(kind, rank=0)
-            for keyword, value in args:
-                if keyword == "dtype" and isinstance(value, k.DType):
-                    return replace(kind, dtype=dtype_class(value.name))
-            if name == "torch.arange" and of_integers(args):
+            told = [value for keyword, value in args if keyword == "dtype"]
+            told += [value for _, value in args[1:]] if short == "to" else []
+            given = [one for value in told if (one := of_dtype(kind, value)) is not None]
+            if given:
+                kind = given[0]
+            elif name == "torch.arange" and of_integers(args):
                 return replace(kind, dtype="int")
-            for _, value in args[1:] if short == "to" else ():
-                if isinstance(value, k.DType):
-                    return replace(kind, dtype=dtype_class(value.name))
             if short in _SHAPED_BY_SIZES:
                 sizes = (
                     [] if any(key == "*" for key, _ in args) else [v for key, v in args if not key]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from rules.compat.written import set_each
@@ -218,10 +219,13 @@ def update_at(x, index, update):
     return x.at[at].set(jnp.where(mask, new, part))
 
 
-def masked_select(x, mask, size):
+def masked_select(x, mask, size=None):
     """The ``size`` elements of ``x`` where ``mask`` holds, the two broadcast to one shape, torch's ``masked_select``.
 
-    Shapes: result (size,), dtype of x.
+    Shapes: result (size,), dtype of x. A mask of numpy says itself how many there are.
     """
+    if size is None:
+        shape = np.broadcast_shapes(x.shape, mask.shape)
+        return jnp.broadcast_to(x, shape)[np.broadcast_to(mask, shape)]
     x, mask = jnp.broadcast_arrays(x, mask)
     return x[jnp.nonzero(mask, size=size)]

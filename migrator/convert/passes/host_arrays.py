@@ -10,6 +10,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.assignments import cases
 from migrator.convert.context import Context
+from migrator.convert.known_masks import known_masks
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
@@ -25,26 +26,39 @@ def kept(rw: Rewriter, node: cst.Assign) -> Any:
     if not is_host_array(rw.ctx, target):
         return None
     helper = rw.ctx.helpers.need(module_file("rules.compat.host"), "HostArray")
-    value = cst.Call(cst.Name(helper), [cst.Arg(rw.visit(node.value))])
+    held = rw.visit(node.value)
+    if isinstance(rw.ctx.kind(target), k.Tensor):
+        rw.ctx.helpers.use("np")
+        held = cst.Call(syntax.parse("np.asarray"), [cst.Arg(syntax.unparenthesized(held))])
+    value = cst.Call(cst.Name(helper), [cst.Arg(held)])
     return syntax.changed(node, value=value)
 
 
 def _has_numpy(ctx: Context) -> bool:
     settled = (info.settled for info in ctx.facts.classes.values())
-    return "numpy" in ctx.words or any(one is not None and one.host_arrays for one in settled)
+    masks = known_masks(ctx).attributes
+    return (
+        bool(masks)
+        or "numpy" in ctx.words
+        or any(one is not None and one.host_arrays for one in settled)
+    )
 
 
 @converts(
     cst.Attribute,
     when=_has_numpy,
-    kinds=(k.Other, k.Unknown, k.Optional, k.Sequence, k.Tuple, k.Mapping),
+    kinds=(k.Tensor, k.Other, k.Unknown, k.Optional, k.Sequence, k.Tuple, k.Mapping),
 )
 def read(rw: Rewriter, node: cst.Attribute) -> Any:
     """``self.scales`` → ``self.scales.value``."""
     if not is_host_array(rw.ctx, node):
         return None
     attribute = syntax.changed(node, value=rw.visit(node.value))
-    return cst.Attribute(attribute, cst.Name("value"))
+    held = cst.Attribute(attribute, cst.Name("value"))
+    if not isinstance(rw.ctx.kind(node), k.Tensor):
+        return held
+    rw.ctx.helpers.use("jnp")
+    return syntax.substitute(syntax.parse("jnp.asarray(__held__)"), {"__held__": held})
 
 
 @converts(cst.Attribute, named=("dtype",))
@@ -94,6 +108,10 @@ def is_host_array(ctx: Context, node: cst.Attribute) -> bool:
 def keeps_for_numpy(ctx: Context, info: ClassInfo, name: str) -> bool:
     """Whether an attribute of a class is such an array; one that another file assigns is what is said there."""
     kind = info.attribute(name) if info.torch_base else None
+    if isinstance(kind, k.Tensor):
+        every = info.lineage()
+        settled = (one.settled.host_arrays for one in every if one.settled is not None)
+        return (info.name, name) in known_masks(ctx).attributes or any(name in s for s in settled)
     if kind is None or not (_is_array(kind) or isinstance(kind, k.Unknown)):
         return False
     owner = next((c for c in info.lineage() if name in c.attributes), None)

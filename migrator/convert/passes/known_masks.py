@@ -9,7 +9,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Failure
-from migrator.convert.known_masks import known_masks
+from migrator.convert.known_masks import Sized, known_masks
 from migrator.convert.rewriter import Rewriter, converts
 from rules.definitions import module_file
 
@@ -62,6 +62,8 @@ def sized(rw: Rewriter, node: cst.Subscript | cst.Call) -> Any:
     found = known_masks(rw.ctx).sized.get(node)
     if found is None:
         return None
+    if not found.sizes:
+        return _selected(rw, found)
     count = reduce(_times, [rw.visit(one) for one in found.sizes])
     places = {"__x__": rw.visit(found.x), "__mask__": rw.visit(found.mask), "__count__": count}
     if found.broadcast:
@@ -71,6 +73,15 @@ def sized(rw: Rewriter, node: cst.Subscript | cst.Call) -> Any:
     rw.ctx.helpers.use("jnp")
     template = "__x__[jnp.nonzero(__mask__, size=__count__)]"
     return syntax.substitute(syntax.parse(template), places)
+
+
+def _selected(rw: Rewriter, found: Sized) -> cst.BaseExpression:
+    """``x.masked_select(mask)`` of a mask of known values, which says itself how much it selects."""
+    mask = known_index(rw, found.mask)
+    assert mask is not None, "settled before"
+    helper = rw.ctx.helpers.need(module_file("rules.compat.masks"), "masked_select")
+    places = {"__x__": rw.visit(found.x), "__mask__": mask, "__select__": cst.Name(helper)}
+    return syntax.substitute(syntax.parse("__select__(__x__, __mask__)"), places)
 
 
 @converts(cst.Call, when=lambda ctx: bool(known_masks(ctx).places))
@@ -108,6 +119,7 @@ def _times(a: cst.BaseExpression, b: cst.BaseExpression) -> cst.BaseExpression:
 
 def _in_numpy(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression | None:
     """An expression with ``np`` for ``jnp``; None where it uses more than numpy has."""
+    node = _held(node)
     for one in syntax.walk(node):
         match one:
             case cst.Attribute(cst.Name("jnp"), cst.Name(name)):
@@ -125,6 +137,17 @@ def _in_numpy(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression | No
     rw.ctx.helpers.use("np")
     made: cst.BaseExpression = syntax.substitute(_with_bool(node), {"jnp": cst.Name("np")})
     return made
+
+
+def _held(node: Any) -> Any:
+    """``self.mask.value`` for ``jnp.asarray(self.mask.value)``, which is numpy's."""
+    match node:
+        case cst.Call(
+            func=cst.Attribute(cst.Name("jnp"), cst.Name("asarray")),
+            args=[cst.Arg(cst.Attribute(attr=cst.Name("value")) as held)],
+        ):
+            return held
+    return syntax.rebuild(node, _held)
 
 
 def _with_bool(node: Any) -> Any:
