@@ -179,9 +179,48 @@ def begins_as_number(tree: Tree, function: cst.FunctionDef, target: cst.BaseExpr
 
     A number is added to by making something new, be it a tensor that is added.
     """
-    given = given_to(tree, function, target) if isinstance(target, cst.Name) else []
-    values = [one.expression if isinstance(one, cst.UnaryOperation) else one for one in given]
-    return bool(values) and all(isinstance(one, (cst.Integer, cst.Float)) for one in values)
+    if not isinstance(target, cst.Name):
+        return False
+    given = given_to(tree, function, target)
+    return (bool(given) and all(map(_is_number, given))) or _is_number(_last(tree, target))
+
+
+def _is_number(value: cst.CSTNode | None) -> bool:
+    value = value.expression if isinstance(value, cst.UnaryOperation) else value
+    return isinstance(value, (cst.Integer, cst.Float))
+
+
+def _last(tree: Tree, name: cst.Name) -> cst.BaseExpression | None:
+    """What a name is given last, in any case, before it is added to; None where that is not one line."""
+    above = [*tree.around(name), name] if tree.has(name) else []
+    for i in range(len(above) - 2, -1, -1):
+        block, inner = above[i], above[i + 1]
+        if isinstance(block, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
+            return None
+        if isinstance(block, (cst.For, cst.While)) and _gives(tree, block, name.value):
+            return None
+        if not isinstance(block, cst.IndentedBlock):
+            continue
+        lines = list(block.body)
+        for line in reversed(lines[: lines.index(inner)]):
+            match line:
+                case cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(cst.Name(to))], value)]):
+                    if to == name.value:
+                        return value
+            if _gives(tree, line, name.value):
+                return None
+    return None
+
+
+def _gives(tree: Tree, node: cst.CSTNode, name: str) -> bool:
+    """Whether something in a statement gives a name a value, but for what is added to it."""
+    for one in tree.within(node, *_GIVING, cst.Del):
+        several = type(one) is cst.Assign
+        named = type(one) in (cst.AsName, cst.NameItem)
+        bound = [t.target for t in one.targets] if several else [one.name if named else one.target]
+        if any(name in syntax.names(to) for to in bound):
+            return True
+    return False
 
 
 _GIVING: Any = (cst.Assign, cst.For, cst.AnnAssign, cst.NamedExpr, cst.AsName, cst.NameItem)
