@@ -68,8 +68,10 @@ def kept(value):
 
 
 def static_or_data(value):
-    """What an attribute holds that is a number at times and an array at others: data where it is an array."""
-    return nnx.data(value) if isinstance(value, jax.Array) else nnx.static(value)
+    """What an attribute holds that is a number at times and an array, or holds some, at others: data then."""
+    leaves = jax.tree.leaves(value)
+    held = any(isinstance(one, jax.Array) for one in leaves)
+    return nnx.data(value) if held else nnx.static(value)
 
 
 def signature_of(make):

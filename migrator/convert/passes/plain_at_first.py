@@ -66,6 +66,8 @@ def _is_asked(ctx: Context, target: cst.BaseExpression) -> bool:
     kind = owner.attribute(name)
     if kind is None or isinstance(kind, k.Module) or k.is_registered(kind):
         return False
+    if isinstance(kind, (k.Sequence, k.Tuple, k.Mapping)):
+        return False  # of tensors, later: how many there are is known under jit, too
     return any(name in one.asked for one in owner.lineage())
 
 
