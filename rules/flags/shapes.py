@@ -64,7 +64,8 @@ def _called_mask(node: cst.BaseExpression, ctx: FlagContext) -> bool:
     cst.Subscript,
     what="indexing by a boolean mask gives a shape that depends on the data",
     why="JAX compiles for fixed shapes; how many elements a mask keeps is known only when it runs. A mask that hangs on"
-    " sizes alone, such as `~torch.eye(n).bool()`, becomes one of numpy, which is known then.",
+    " sizes alone, such as `~torch.eye(n).bool()`, or that a constructor makes and keeps (not as a buffer, which is"
+    " loaded), becomes one of numpy, which is known then.",
     example="def loss(x: torch.Tensor):\n    return x[x > 0].mean(0)",
     instead="def loss(x: torch.Tensor):\n    return torch.where(x > 0, x, 0).sum() / (x > 0).sum()",
 )
