@@ -176,6 +176,10 @@ def without_methods(text: str, lines: Collection[int]) -> tuple[str, list[str]] 
     left = text.splitlines(keepends=True)
     for method in going:
         _blank(left, *_span(method))
+    for owner in owners:
+        first = owner.body[0]
+        if all(one in going for one in owner.body):  # a class has a body
+            left[_span(first)[0] - 1] = " " * first.col_offset + "pass\n"
     return "".join(left), sorted(methods[m] for m in going)
 
 

@@ -57,8 +57,8 @@ class BatchNorm(nnx.Module):
     def update(self, mean, var, count):
         new = 1 / self.num_batches_tracked[...] if self.momentum is None else self.momentum
         pairs = (self.running_mean, mean), (self.running_var, var * count / (count - 1))
-        for stat, value in pairs if count else ():
-            stat[...] = ((1 - new) * stat[...] + new * value).astype(stat.dtype)
+        for stat, value in pairs if count and self.running_mean is not None else ():
+            stat[...] = ((1 - new) * stat[...] + new * lax.stop_gradient(value)).astype(stat.dtype)
 
 
 class BatchNorm1d(BatchNorm):

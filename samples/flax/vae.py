@@ -58,7 +58,7 @@ class BatchNorm2d(nnx.Module):
             new = self.momentum
             pairs = (self.running_mean, mean), (self.running_var, var * count / (count - 1))
             for stat, value in pairs if count else ():
-                stat[...] = ((1 - new) * stat[...] + new * value).astype(stat.dtype)
+                stat[...] = ((1 - new) * stat[...] + new * lax.stop_gradient(value)).astype(stat.dtype)
         per_channel = (-1, *(1,) * (x.ndim - 2))
         scale = lax.rsqrt(var + self.eps) * self.weight[...]
         x = (x - mean.reshape(per_channel)) * scale.reshape(per_channel)

@@ -109,6 +109,6 @@ def test_masks_are_made_in_many_ways(made: str) -> None:
     assert _outcome(MADE[made], USED["all"])
 
 
-@pytest.mark.parametrize("made, used", CHANGED)
+@pytest.mark.parametrize(("made", "used"), CHANGED)
 def test_a_mask_that_changes_is_refused(made: str, used: str) -> None:
     assert _outcome(made, used) is None

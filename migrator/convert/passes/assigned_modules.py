@@ -38,7 +38,36 @@ def lists_modules(rw: Rewriter, target: cst.Attribute, kind: k.Kind | None) -> b
     if owner is None or not owner.torch_base or not ctx.in_init:
         return False
     name = target.attr.value
+    while isinstance(item, k.Sequence):
+        item = item.item
+    if isinstance(item, k.Unknown) and _is_filled_by_builders(ctx, owner, name):
+        return True
     return isinstance(kind.item, k.Unknown) and holds_layers_of_any_class(ctx, owner, name)
+
+
+def _is_filled_by_builders(ctx: Context, owner: ClassInfo, name: str) -> bool:
+    """``self.stacks.append(self.create_stack(n))``: what a function makes of which only that is known that it builds layers."""
+    init = owner.methods.get("__init__")
+    for call in ctx.facts.tree.within(init.node.body, cst.Call) if init is not None else ():
+        info = ctx.facts.names.get(ctx.facts.callee(call) or "")
+        if info is None or not info.builds or info.short == "__init__":
+            continue
+        around = list(ctx.facts.tree.around(call))
+        into = next(
+            (one for one in reversed(around) if isinstance(one, (cst.Call, cst.Assign))), None
+        )
+        if isinstance(into, cst.Call):
+            func = into.func
+            put = isinstance(func, cst.Attribute) and func.attr.value in (
+                "append",
+                "extend",
+                "insert",
+            )
+            if put and syntax.is_own(func.value, name):  # type: ignore[attr-defined]
+                return True
+        elif into is not None and any(syntax.is_own(t.target, name) for t in into.targets):
+            return True
+    return False
 
 
 def plain_list(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> cst.Assign:
