@@ -268,7 +268,7 @@ class Context:
         self.tied_heads: dict[str, dict[str, cst.Attribute]] = {}
         self.loose_heads: dict[str, frozenset[str]] = {}
         """The same for heads that are tied in a branch, or have a bias."""
-        self.assumed: set[cst.For] = set()
+        self.assumed: set[cst.CSTNode] = set()
         """Loops that are said to be taken to run."""
         self.large: object | None = None
         """Whole numbers beyond 32 bits, once they are asked for."""

@@ -37,6 +37,8 @@ def _is_filled(ctx: Context, info: FunctionInfo, node: cst.BaseExpression) -> bo
         return plain and _is_filled(ctx, info, clause.iter)
     if isinstance(node, cst.Attribute):
         return _is_filled_attribute(ctx, info, node)
+    if isinstance(node, cst.Name):
+        return info.short == "__init__" and _is_filled_by_default(ctx, info, node)
     if not isinstance(node, cst.Call) or any(a.star for a in node.args):
         return False
     name, args = ctx.facts.callee(node) or "", [a.value for a in node.args]
@@ -45,6 +47,23 @@ def _is_filled(ctx: Context, info: FunctionInfo, node: cst.BaseExpression) -> bo
     if name == "builtins.zip":
         return bool(args) and all(_is_filled(ctx, info, one) for one in args)
     return name in _SAME_LENGTH and bool(args) and _is_filled(ctx, info, args[0])
+
+
+def _is_filled_by_default(ctx: Context, init: FunctionInfo, name: cst.Name) -> bool:
+    """``dilations`` of ``def __init__(self, dilations=(1, 3))``: none of it would make no layer at all; that is said."""
+    params = [p for p in syntax.named_parameters(init.node.params) if p.name.value == name.value]
+    default = params[0].default if params else None
+    if default is None or any(_binds(node, name.value) for node in syntax.walk(init.node.body)):
+        return False
+    if not isinstance(default, (cst.List, cst.Tuple)) or not _is_filled(ctx, init, default):
+        return False
+    if params[0] not in ctx.assumed:
+        ctx.assumed.add(params[0])
+        what = f"`{name.value}` is taken not to be empty, as its default: else no layer would run"
+        ctx.report(
+            params[0], "MUT001", what, "assert that it is not", severity="info", blocks=False
+        )
+    return True
 
 
 def _counts(ctx: Context, info: FunctionInfo, args: list[cst.BaseExpression]) -> bool:

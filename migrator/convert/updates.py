@@ -126,7 +126,29 @@ def updated_by(ctx: Context, call: cst.Call) -> frozenset[str]:
         return _anything(ctx)
     if isinstance(kind, (k.Function, k.Class)) and kind.name:
         return frozenset()  # of torch, numpy, Python
-    return frozenset() if _is_tensors(ctx, call) else _anything(ctx)
+    if _is_tensors(ctx, call):
+        return frozenset()
+    methods = _methods_named(ctx, call)
+    if methods is None:
+        return _anything(ctx)
+    return frozenset().union(*(updates(ctx, one) for one in methods))
+
+
+def _methods_named(ctx: Context, call: cst.Call) -> list[FunctionInfo] | None:
+    """The methods that ``head.is_read()`` of what is not known may run, those of the classes that have one of that name.
+
+    None where it may run something else: a layer that an attribute of that name is, or what the project has not got.
+    """
+    func = call.func
+    if not isinstance(func, cst.Attribute) or func.attr.value in ("forward", "__call__"):
+        return None
+    name, every = func.attr.value, ctx.facts.classes.values()
+    if tensor_attribute(name) or any(name in one.attributes for one in every):
+        return None
+    found = [one.methods[name] for one in every if name in one.methods]
+    if any("property" in one.decorators for one in found):
+        return None
+    return found or None
 
 
 def _is_tensors(ctx: Context, call: cst.Call) -> bool:

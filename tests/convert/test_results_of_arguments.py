@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.convert.tools import loaded, rules_of
+from tests.convert.tools import check, convert, loaded, rules_of
 
 MODULE = """
 class Net(nn.Module):
@@ -94,3 +94,35 @@ def test_the_dropout_of_a_layer_that_is_handed_over(name: str, told: bool) -> No
     """An attention layer would go on with what it was made with."""
     source = f"def f({name}, p):\n    {name}.dropout = p\n    return {name}\n"
     assert rules_of(source) == (["API001"] if told else [])
+
+
+def test_layers_for_each_of_an_argument_that_is_not_empty_by_default() -> None:
+    source = """class Res(nn.Module):
+    def __init__(self, n, dilations=(1, 3)):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(n, n) for _ in dilations])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x) + x
+        return x
+
+class M(nn.Module):
+    def __init__(self, n=4):
+        super().__init__()
+        self.parts = nn.ModuleList([Res(n), Res(n, (1,))])
+
+    def forward(self, x):
+        xs = None
+        for part in self.parts:
+            if xs is None:
+                xs = part(x)
+            else:
+                xs += part(x)
+        return xs / 2
+"""
+    check(source)
+    told = [f.message for f in convert(source).findings if f.rule == "MUT001"]
+    assert told == ["`dilations` is taken not to be empty, as its default: else no layer would run"]
+    assert "MUT001" in rules_of(source.replace("dilations=(1, 3)", "dilations=()"))
+    assert "MUT001" in rules_of(source.replace("dilations=(1, 3)", "dilations"))
