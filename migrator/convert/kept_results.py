@@ -98,12 +98,7 @@ def _keeps_result(
     ctx: Context, value: Any, line: cst.Assign | None, function: cst.FunctionDef
 ) -> bool:
     """Whether torch may keep the result of an expression, or the tensor that it is a view of."""
-    while True:
-        value = undressed(value)
-        inner = value.value if isinstance(value, cst.Subscript) else viewed(value)
-        if inner is None:
-            break
-        value = inner
+    value = _whole(value)
     if isinstance(value, cst.BinaryOperation | cst.UnaryOperation):
         return isinstance(getattr(value, "operator", None), cst.Power)
     if isinstance(value, cst.Name) and line is not None and value is not line.value:
@@ -122,6 +117,16 @@ def _keeps_result(
     head, _, last = (ctx.facts.callee(value) or "").rpartition(".")
     known = head == "Tensor" or head.startswith("torch")
     return not known or last.removesuffix("_") not in _OTHERS
+
+
+def _whole(value: Any) -> Any:
+    """``energies`` of ``energies.squeeze(-1)``: what a view is of."""
+    while True:
+        value = undressed(value)
+        inner = value.value if isinstance(value, cst.Subscript) else viewed(value)
+        if inner is None:
+            return value
+        value = inner
 
 
 def _own_function(ctx: Context, call: cst.Call) -> FunctionInfo | None:
@@ -148,8 +153,8 @@ def _keeps_returned(ctx: Context, info: FunctionInfo) -> bool:
     ctx.asking.add(key)
     try:
         return any(
-            _keeps_named(ctx, one, info)
-            if isinstance(one, cst.Name)
+            _keeps_named(ctx, whole, info)
+            if isinstance(whole := _whole(one), cst.Name)  # nobody has that any more
             else _keeps_result(ctx, one, None, info.node)
             for one in returned
         )

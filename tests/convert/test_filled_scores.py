@@ -36,6 +36,7 @@ class M(nn.Module):
     [
         "e = self.v(torch.tanh(q + memory))\n        e = e.squeeze(-1)\n        return e",
         "return self.v(torch.tanh(q + memory)).squeeze(-1)",
+        "e = self.v(torch.tanh(q + memory))\n        return e.squeeze(-1)",
         "e = memory.bmm(q.transpose(1, 2)).squeeze(-1)\n        e = e * 0.5\n        return e",
     ],
 )
@@ -66,6 +67,8 @@ def test_what_no_gradient_goes_by(body: str) -> None:
         "e = torch.tanh(self.v(q + memory)).squeeze(-1)\n        return e",
         "e = self.v(q + memory).squeeze(-1)\n        self.last = torch.exp(e)\n        return e",
         "e = self.v(q + memory)\n        f = e.squeeze(-1)\n        return f",
+        "e = torch.tanh(self.v(q + memory))\n        return e.squeeze(-1)",
+        "e = self.v(q + memory)\n        self.last = torch.exp(e)\n        return e.squeeze(-1)",
         "e = self.v(q + memory).squeeze(-1)\n        if self.training:\n            e = torch.exp(e)\n        return e",
         "if self.training:\n            e = torch.exp(q + memory)[..., 0]\n        else:\n            e = (q + memory)[..., 0]\n        return e",
     ],
