@@ -8,7 +8,7 @@ import pytest
 import torch
 from flax import nnx
 
-from tests.convert.tools import both, check, convert
+from tests.convert.tools import both, check, convert, loaded
 
 SCALED = """
 class M(nn.Module):
@@ -184,3 +184,31 @@ class M(nn.Module):
         return torch.matmul(x, y) / torch.sqrt(torch.tensor(2, dtype=torch.float32))
 """
     assert "in_torch_dtype(jnp.divide" in convert(source).code
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "h * (h.float().pow(2).mean() + 1e-6).rsqrt()",
+        "x.half() * x.mean()",
+        "x.bfloat16() / x.norm()",
+        "x.bfloat16() - x.max()",
+        "h + h.float().mean()",
+        "x.half() * x.float().pow(2).mean().sqrt().reciprocal()",
+        "x * h.mean()",
+        "x.mean() * h.float()",
+        "x / x.mean()",
+    ],
+)
+def test_a_number_that_is_computed_of_what_is_cast(form: str) -> None:
+    source = f"""
+class M(nn.Module):
+    def forward(self, x):
+        h = x.bfloat16()
+        return {form}
+"""
+    theirs, ours, _ = loaded(source)
+    x = torch.linspace(-1, 1.5, 12).reshape(3, 4)
+    want, got = theirs["M"]()(x), ours["M"]()(jnp.asarray(x.numpy()))
+    assert str(got.dtype) == str(want.dtype).removeprefix("torch.")
+    np.testing.assert_allclose(np.asarray(got, np.float32), want.float(), rtol=0.02, atol=0.02)

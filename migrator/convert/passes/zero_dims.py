@@ -43,7 +43,8 @@ def beside_a_narrow_tensor(rw: Rewriter, node: cst.BinaryOperation) -> Any:
     if not half and (not wide or ctx.in_init):
         return None
     state = any(getattr(ctx.kind(one), "role", "") for one in syntax.walk(number))
-    if not state and not wide and set(syntax.names(number)) <= set(syntax.names(other)):
+    same = set(syntax.names(number)) <= set(syntax.names(other))
+    if same and not state and not wide and not _casts(ctx, other):
         return None  # x / x.max() has one dtype
     plain = _plain_number(ctx, number) if _has_dimensions(ctx, other) else None
     if plain is not None:
@@ -66,6 +67,15 @@ def beside_a_narrow_tensor(rw: Rewriter, node: cst.BinaryOperation) -> Any:
     function = f"jnp.{_ARITHMETIC[type(node.operator)]}"
     made = syntax.parse(f"{ctx.helpers.need(file, 'in_torch_dtype')}({function}, __a__, __b__)")
     return syntax.substitute(made, {"__a__": a, "__b__": b})
+
+
+def _casts(ctx: Context, node: cst.BaseExpression) -> bool:
+    """``x.half()``: what is computed of a tensor has not got its dtype."""
+    calls = (one for one in syntax.walk(node) if isinstance(one, cst.Call))
+    return any((ctx.facts.callee(one) or "").removeprefix("Tensor.") in _CASTING for one in calls)
+
+
+_CASTING = frozenset("half bfloat16 float double to type type_as".split())
 
 
 def names_half(ctx: Context) -> bool:
@@ -190,7 +200,9 @@ def _written(ctx: Context, name: cst.Name) -> list[cst.BaseExpression]:
     ]
 
 
-_ELEMENTWISE = frozenset("abs clamp exp log neg relu sigmoid softplus sqrt square tanh".split())
+_ELEMENTWISE = frozenset(
+    "abs clamp clamp_min clamp_max exp log neg pow reciprocal relu rsqrt sigmoid softplus sqrt square tanh".split()
+)
 
 
 def _float_rank(
