@@ -88,6 +88,6 @@ def holds_parameter(kind: k.Kind) -> bool:
 
 def plainly_kept(node: cst.CSTNode) -> Failure:
     """For modules that torch does not know of."""
-    what = "modules in a plain dict, tuple or nested list are not registered: torch neither trains nor saves them"
+    what = "a plain dict, tuple or nested list registers no modules: torch trains and saves them only by other names"
     advice = "use nn.ModuleDict or nn.ModuleList if they are meant to be part of it"
     return Failure(node, "API008", what, advice)

@@ -85,7 +85,7 @@ def plain_list(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> cst.Ass
         )
     )
     if not registered or not ctx.in_init:
-        what = "modules in a plain list are not registered: torch neither trains nor saves them"
+        what = "a plain list registers no modules: torch trains and saves them only by other names"
         advice = "use nn.ModuleList if they are meant to be part of the model"
         raise Failure(node, "API008", what, advice)
     name = ctx.helpers.need(module_file("rules.compat.containers"), "Unregistered")

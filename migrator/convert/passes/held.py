@@ -203,7 +203,7 @@ def _not_registered(node: cst.CSTNode) -> Failure:
     return Failure(
         node,
         "API008",
-        "parameters in a plain container are not registered: torch neither trains nor saves them",
+        "a plain container registers no parameters: torch trains and saves them only by other names",
         "use nn.ParameterList if they are meant to be part of the model",
     )
 
