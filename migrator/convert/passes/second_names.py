@@ -33,8 +33,9 @@ def given_whole(rw: Rewriter, node: cst.Name) -> cst.Name | None:
 def kept_by_another_name(rw: Rewriter, node: cst.Expr) -> None:
     """Raise a Failure where what is kept is a parameter or buffer that has a name: the port would keep its value."""
     ctx = rw.ctx
-    assert isinstance(node.value, cst.Call)
     if ctx.frame is None or not ctx.in_init or not ctx.statements:
+        return
+    if not isinstance(node.value, cst.Call):
         return
     given = list(_kept(ctx, node.value))
     line = ctx.statements[-1].node
@@ -71,9 +72,18 @@ def _kept(ctx: Context, node: cst.Call) -> Iterator[cst.BaseExpression]:
         if called is None:
             return
         if called.has_receiver and isinstance(func, cst.Attribute) and is_module(ctx, func.value):
-            yield from (value for value, _ in kept_by_call(ctx, called, node))
+            for value, to in kept_by_call(ctx, called, node):
+                if not _is_container(ctx, func.value, to.rpartition(".")[2]):
+                    yield value
         if called.settled is None:
             yield from _set_by_name(ctx, called, node)
+
+
+def _is_container(ctx: Context, holder: cst.BaseExpression, name: str) -> bool:
+    """Whether an attribute is a list or dict: what is put into a plain one, torch does not register."""
+    owner = ctx.owner if ctx.is_self(holder) else ctx.class_of(ctx.kind(holder))
+    kind = owner.attribute(name) if owner is not None else None
+    return isinstance(kind, (k.Sequence, k.Mapping, k.Tuple))
 
 
 def _set_by_name(
