@@ -12,6 +12,8 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.memory import aliases
+from migrator.convert.parts import shared
 from migrator.convert.sharing import VIEWS
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
@@ -103,24 +105,21 @@ def _is_kept(ctx: Context, info: ClassInfo, name: str) -> bool:
 
 
 def _is_given(ctx: Context, init: FunctionInfo, target: cst.AssignTarget) -> bool:
-    """Whether the constructor gives something new, and gives it in any case: a line of its own, and no argument."""
-    line = ctx.source.index.parent(target)
-    if not isinstance(line, cst.Assign) or len(line.targets) != 1:
+    """Whether the constructor gives something new, in any case: a line of its own, and nobody else has the memory."""
+    assign = ctx.source.index.parent(target)
+    if not isinstance(assign, cst.Assign) or len(assign.targets) != 1:
         return False
     top = [s for s in init.node.body.body if isinstance(s, cst.SimpleStatementLine)]
-    if not any(small is line for s in top for small in s.body):
+    line = next((s for s in top if any(small is assign for small in s.body)), None)
+    facts = aliases(ctx, init)
+    if line is None or line not in facts.before:
         return False
-    if isinstance(line.value, (cst.Name, cst.Attribute, cst.Subscript)):
-        return isinstance(line.value, cst.Name) and _is_last(ctx, init, line.value)
-    return True
-
-
-def _is_last(ctx: Context, init: FunctionInfo, name: cst.Name) -> bool:
-    """Whether a local name of a constructor, which is none of its arguments, is read no more."""
-    if any(p.name.value == name.value for p in syntax.named_parameters(init.node.params)):
+    state = facts.before[line]
+    memory = facts.memory(assign.value, state)
+    if any(one.startswith(("param:", "attr:")) for one in memory):
         return False
-    read = [n for n in ctx.source.index.within(init.node, cst.Name) if n.value == name.value]
-    return bool(read) and read[-1] is name
+    later = facts.read_after(line)
+    return not any(shared(memory, theirs) for name, theirs in state.items() if name in later)
 
 
 def _may_be_written(ctx: Context, node: cst.Attribute) -> bool:

@@ -12,7 +12,7 @@ from tests.convert.tools import HEADER, sides
 
 X = torch.randn(4, 4, generator=torch.Generator().manual_seed(5))
 PROGRAM = """class M(nn.Module):
-    def __init__(self, n=4):
+    def __init__(self, n=4, given=torch.eye(4).bool()):
         super().__init__()
         self.fc = nn.Linear(4, 4)
         MADE
@@ -59,6 +59,11 @@ CHANGED = [
         "return x[self.mask]",
     ),
     ("m = ~torch.eye(n, dtype=torch.bool); self.mask = m; m[0] = False", "return x[self.mask]"),
+    (
+        "m = ~torch.eye(n, dtype=torch.bool); k = m.t(); self.mask = m; k[0] = False",
+        "return x[self.mask]",
+    ),
+    ("self.mask = given.bool(); given[0] = False", "return x[self.mask]"),
     ("self.mask = ~torch.eye(n, dtype=torch.bool)", "self.mask = x > 0; return x[self.mask]"),
     ("self.mask = ~torch.eye(n, dtype=torch.bool)", "self.mask[0, 0] = True; return x[self.mask]"),
     (
