@@ -137,10 +137,13 @@ def updated_by(ctx: Context, call: cst.Call) -> frozenset[str]:
 def _methods_named(ctx: Context, call: cst.Call) -> list[FunctionInfo] | None:
     """The methods that ``head.is_read()`` of what is not known may run, those of the classes that have one of that name.
 
-    None where it may run something else: a layer that an attribute of that name is, or what the project has not got.
+    None where it may run something else: a layer that an attribute of that name is, what the project has not got, or
+    what another file has of which this one knows nothing.
     """
     func = call.func
     if not isinstance(func, cst.Attribute) or func.attr.value in ("forward", "__call__"):
+        return None
+    if ctx.facts.linked is not None:
         return None
     name, every = func.attr.value, ctx.facts.classes.values()
     if tensor_attribute(name) or any(name in one.attributes for one in every):
