@@ -251,7 +251,7 @@ def _check_attribute(ctx: Context, node: cst.CSTNode, attribute: str) -> None:
                 )
         held = {m for theirs in state.values() if f"attr:{attribute}" in theirs for m in theirs}
         built = ctx.plan.builds_time(info)
-        for one in sorted(m for m in held if m[:6] == "param:" and not built):
+        for one in sorted(m for m in held if m.startswith("param:") and not built):
             param = whole(one).removeprefix("param:")
             check_calls(ctx, Write(node, param, info, False, is_part(one), root=attribute))
         seen.add(info)

@@ -28,10 +28,12 @@ def becomes_attribute(ctx: Context, node: cst.Name | cst.Subscript) -> bool:
 
 
 def is_parameter(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether an expression is a parameter, which may have another name in its module."""
     kind = ctx.kind(node)
     return isinstance(kind, k.Tensor) and kind.role == "param"
 
 
 def is_module(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether an object is a module, which registers what its attributes are given."""
     own = ctx.is_self(node) and ctx.owner is not None and ctx.owner.torch_base is not None
     return own or isinstance(ctx.kind(node), k.Module)

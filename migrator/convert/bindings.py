@@ -163,10 +163,7 @@ def given_to(
     params = syntax.named_parameters(function.params)
     found: list[cst.BaseExpression | None] = [None for p in params if p.name.value == name.value]
     for node in tree.within(function.body, *_GIVING):
-        if type(node) is cst.Assign:
-            bound = [one.target for one in node.targets]
-        else:
-            bound = [node.name if type(node) in (cst.AsName, cst.NameItem) else node.target]
+        bound = _targets(node)
         value = node.value if type(node) in (cst.Assign, cst.AnnAssign, cst.NamedExpr) else None
         for one in bound:
             if name.value in _bound_by(one):
@@ -215,12 +212,16 @@ def _last(tree: Tree, name: cst.Name) -> cst.BaseExpression | None:
 def _gives(tree: Tree, node: cst.CSTNode, name: str) -> bool:
     """Whether something in a statement gives a name a value, but for what is added to it."""
     for one in tree.within(node, *_GIVING, cst.Del):
-        several = type(one) is cst.Assign
-        named = type(one) in (cst.AsName, cst.NameItem)
-        bound = [t.target for t in one.targets] if several else [one.name if named else one.target]
-        if any(name in syntax.names(to) for to in bound):
+        if any(name in syntax.names(to) for to in _targets(one)):
             return True
     return False
+
+
+def _targets(node: Any) -> list[Any]:
+    """What a statement, or a part of one, gives a value to."""
+    if type(node) is cst.Assign:
+        return [one.target for one in node.targets]
+    return [node.name if type(node) in (cst.AsName, cst.NameItem) else node.target]
 
 
 _GIVING: Any = (cst.Assign, cst.For, cst.AnnAssign, cst.NamedExpr, cst.AsName, cst.NameItem)

@@ -203,10 +203,8 @@ class Aliases:
         if isinstance(node, cst.Assign):
             memory = self.memory(node.value, state)
             to = {n for t in node.targets for n in syntax.names(t.target)}
-            read = [
-                {*syntax.names(held.body)}
-                for held in self.ctx.facts.tree.within(node.value, cst.Lambda)
-            ]
+            lambdas = self.ctx.facts.tree.within(node.value, cst.Lambda)
+            read = [{*syntax.names(one.body)} for one in lambdas]
             if isinstance(node.value, (cst.Name, cst.IfExp)):  # f = go
                 named = self._closures.keys() & syntax.names(node.value).keys()
                 read += [{*self._closures[one]} for one in named]
@@ -231,9 +229,12 @@ class Aliases:
         elif isinstance(node, cst.AnnAssign) and node.value is not None:
             self._bind(node.target, self.memory(node.value, state), state)
         elif isinstance(node, cst.AugAssign):
-            memory = self.memory(node.value, state)
             number = begins_as_number(self.ctx.facts.tree, self.info.node, node.target)
-            if not number and holds(self.ctx.kind(node.target), memory):  # feats += [x]
+            added = syntax.code(node.target)
+            if added in state and (number or not state[added]):  # what is added to a number is new
+                state[added] |= {f"new:+{added}"}
+            memory = frozenset[str]() if number else self.memory(node.value, state)
+            if holds(self.ctx.kind(node.target), memory):  # feats += [x]
                 self._put(node.target, memory, state)
         elif isinstance(node, cst.Return) and node.value is not None:
             self.given.add(node.value, lambda value: self.memory(value, state))

@@ -25,11 +25,12 @@ def kept(rw: Rewriter, node: cst.Assign) -> Any:
         return None
     if not is_host_array(rw.ctx, target):
         return None
-    helper = rw.ctx.helpers.need(module_file("rules.compat.host"), "HostArray")
+    tensor = isinstance(rw.ctx.kind(target), k.Tensor)
+    name = "host_array" if tensor else "HostArray"
+    helper = rw.ctx.helpers.need(module_file("rules.compat.host"), name)
     held = rw.visit(node.value)
-    if isinstance(rw.ctx.kind(target), k.Tensor):
-        rw.ctx.helpers.use("np")
-        held = cst.Call(syntax.parse("np.asarray"), [cst.Arg(syntax.unparenthesized(held))])
+    if tensor:  # which a constructor that is traced would only trace
+        held = syntax.substitute(syntax.parse("lambda: __held__"), {"__held__": held})
     value = cst.Call(cst.Name(helper), [cst.Arg(held)])
     return syntax.changed(node, value=value)
 

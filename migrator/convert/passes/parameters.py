@@ -8,6 +8,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.alias import check_mutation
+from migrator.convert.becoming import is_parameter
 from migrator.convert.children import REGISTERING
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes import after_static, targets
@@ -527,9 +528,7 @@ def _is_empty_list(node: cst.BaseExpression) -> bool:
 def _makes_variable(rw: Rewriter, value: cst.CSTNode) -> bool:
     """Whether a value is a new parameter, maybe under a condition (``nn.Parameter(x) if affine else None``)."""
     if isinstance(value, cst.Name):
-        kind = rw.ctx.kind(value)
-        named = isinstance(kind, k.Tensor) and kind.role == "param"
-        return named or targets.holds_parameter(rw.ctx, value)
+        return is_parameter(rw.ctx, value) or targets.holds_parameter(rw.ctx, value)
     return any(targets.makes_parameter(rw.ctx, n) for n in syntax.walk(value))
 
 

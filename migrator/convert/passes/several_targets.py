@@ -9,6 +9,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.alias import innermost
+from migrator.convert.becoming import is_parameter
 from migrator.convert.context import Context, Failure
 from migrator.convert.memory import aliases
 from migrator.convert.parts import shared
@@ -322,8 +323,7 @@ def _chained(rw: Rewriter, node: cst.Assign) -> list[Any]:
     place = next(
         (one.target for one in node.targets if isinstance(one.target, cst.Attribute)), None
     )
-    kind = rw.ctx.kind(value)
-    given = isinstance(kind, k.Tensor) and kind.role == "param" and type(value) is not cst.Name
+    given = is_parameter(rw.ctx, value) and type(value) is not cst.Name
     if place is not None and (given or targets.makes_parameter(rw.ctx, value)):
         again = place.with_changes(
             value=place.value.with_changes()
