@@ -8,7 +8,7 @@ import pytest
 import torch
 from flax import nnx
 
-from tests.convert.tools import HEADER, sides
+from tests.convert.tools import HEADER, loaded, sides
 
 X = torch.randn(4, 4, generator=torch.Generator().manual_seed(5))
 PROGRAM = """class M(nn.Module):
@@ -117,3 +117,14 @@ def test_masks_are_made_in_many_ways(made: str) -> None:
 @pytest.mark.parametrize(("made", "used"), CHANGED)
 def test_a_mask_that_changes_is_refused(made: str, used: str) -> None:
     assert _outcome(made, used) is None
+
+
+@pytest.mark.parametrize("made", ["off the diagonal", "by a method"])
+def test_a_constructor_that_is_traced(made: str) -> None:
+    text = PROGRAM.replace("MADE", MADE[made]).replace("USED", USED["all"])
+    _, ours, code = loaded(text)
+    assert "self.mask = host_array(lambda: " in code
+    assert nnx.eval_shape(lambda: ours["M"](rngs=nnx.Rngs(0))).fc.kernel.shape == (4, 4)
+    port, built = ours["M"](rngs=nnx.Rngs(0)), nnx.jit(lambda: ours["M"](rngs=nnx.Rngs(0)))()
+    x = jnp.asarray(X.numpy())
+    np.testing.assert_allclose(nnx.jit(lambda m, x: m(x))(built, x), port(x), atol=1e-5)
