@@ -28,6 +28,7 @@ from migrator.hit_rows import over_all
 from migrator.lines import assigned, split
 from migrator.nodes import trusted_parser
 from migrator.pretrained import as_built
+from migrator.pulled_back import by_pullback
 from migrator.roundabout import straightened
 from migrator.row_views import by_place
 from migrator.run_ends import counted
@@ -122,6 +123,7 @@ class Source:
                 tree = without_guards(by_parameter(tree, text), text)
                 tree = under_tests(over_all(as_numbers(tree, text), text), text)
                 tree = as_built(without_kernels(tree, text), text)
+                tree = by_pullback(tree, text)
                 self.tree = as_parameters(said_static(tree, text), text)
         except cst.ParserSyntaxError as error:
             raise _syntax_error(text, self.path, error) from error

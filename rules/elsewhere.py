@@ -28,7 +28,7 @@ _ELSEWHERE = {
     "torch.load": WEIGHTS,
     "torch.hub": WEIGHTS,
     "torch.utils.model_zoo": WEIGHTS,
-    "torch.autograd.grad": "use jax.grad on a function",
+    "torch.autograd.grad": "put the lines that lead from the inputs to the outputs into a function, and use jax.vjp on it",
     "Tensor.backward": "use nnx.value_and_grad on a loss function",
     "torch.nn.utils.clip_grad": "use optax.clip_by_global_norm",
     "torch.onnx": "use jax.export",

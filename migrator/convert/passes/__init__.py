@@ -77,6 +77,7 @@ ORDER = (
     "selected_values",
     "known_masks",
     "masked_reductions",
+    "differentiated",
     "kept_for_gradient",
     "skipping",
     "dropped_layers",

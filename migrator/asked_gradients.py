@@ -1,0 +1,146 @@
+"""What a program asks ``torch.autograd.grad`` for, read off its calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from migrator import syntax
+
+_PARAMETERS = (
+    *("outputs", "inputs", "grad_outputs", "retain_graph", "create_graph", "only_inputs"),
+    *("allow_unused", "is_grads_batched", "materialize_grads"),
+)
+
+
+def spelled(tree: cst.Module) -> tuple[frozenset[str], str | None]:
+    """How a file spells ``torch.autograd.grad``, and ``torch``."""
+    found: set[str] = set()
+    torch = None
+    for node in syntax.walk(tree):
+        if isinstance(node, cst.Import):
+            for one in node.names:
+                name = syntax.code(one.name)
+                called = syntax.code(one.asname.name) if one.asname else name
+                if name == "torch" or (name.startswith("torch.") and not one.asname):
+                    torch = called.partition(".")[0]
+                    found.add(f"{torch}.autograd.grad")
+                if name == "torch.autograd" and one.asname:
+                    found.add(f"{called}.grad")
+        elif isinstance(node, cst.ImportFrom) and not isinstance(node.names, cst.ImportStar):
+            origin = syntax.code(node.module) if node.module and not node.relative else ""
+            for one in node.names:
+                name = syntax.code(one.name)
+                called = syntax.code(one.asname.name) if one.asname else name
+                if (origin, name) == ("torch", "autograd"):
+                    found.add(f"{called}.grad")
+                elif (origin, name) == ("torch.autograd", "grad"):
+                    found.add(called)
+    return frozenset(found), torch
+
+
+@dataclass
+class Asked:
+    """One call of ``torch.autograd.grad``.
+
+    Attributes:
+      call: it.
+      outputs: what is differentiated.
+      inputs: the variables it is differentiated by.
+      given: what each output's gradient is, None where it is one.
+      several: whether the outputs are a list, and so what their function returns.
+      kept: whether what it gives can be differentiated again: a literal, or a condition.
+      through: what was differentiated, where ``outputs`` is the one variable that it is computed from.
+    """
+
+    call: cst.Call
+    outputs: list[cst.BaseExpression]
+    inputs: list[str]
+    given: list[cst.BaseExpression | None]
+    several: bool
+    kept: bool | cst.BaseExpression
+    through: cst.BaseExpression | None = None
+
+    @property
+    def variable(self) -> str | None:
+        """The variable that is differentiated, where it is one and nothing else."""
+        name = self.outputs[0]
+        return name.value if isinstance(name, cst.Name) and not self.several else None
+
+
+def read(call: cst.Call, body: cst.CSTNode) -> Asked | None:
+    """What a call in the body of a function asks for; None where that is not understood."""
+    given: dict[str, cst.BaseExpression] = {}
+    for place, one in enumerate(call.args):
+        if one.star or place >= len(_PARAMETERS):
+            return None
+        given[one.keyword.value if one.keyword else _PARAMETERS[place]] = one.value
+    if not {"outputs", "inputs"} <= set(given) <= set(_PARAMETERS):
+        return None
+    if not _is_literally(given.get("is_grads_batched"), False):
+        return None
+    if not _is_literally(given.get("allow_unused"), False) and _is_tested(call, body):
+        return None
+    several = isinstance(given["outputs"], (cst.List, cst.Tuple))
+    outputs, inputs = _each(given["outputs"]), _each(given["inputs"])
+    if outputs is None or inputs is None or not outputs or not inputs:
+        return None
+    if not all(isinstance(one, cst.Name) for one in inputs):
+        return None
+    names = [one.value for one in inputs if isinstance(one, cst.Name)]
+    ones: list[cst.BaseExpression | None] = [None] * len(outputs)
+    wanted = given.get("grad_outputs")
+    if wanted is not None and not is_named(wanted, "None"):
+        found = _each(wanted)
+        if found is None or len(found) != len(outputs):
+            return None
+        ones = [None if is_named(one, "None") else one for one in found]
+    kept: bool | cst.BaseExpression = False
+    graph = given.get("create_graph")
+    if graph is not None and not is_named(graph, "False"):
+        kept = True if is_named(graph, "True") else graph
+        if kept is graph and not syntax.is_cheap(graph):
+            return None
+    retained = given.get("retain_graph")
+    if retained is not None and not syntax.is_cheap(retained):
+        return None
+    if len(set(names)) != len(names):
+        return None
+    return Asked(call, outputs, names, ones, several and len(outputs) > 1, kept)
+
+
+def _is_tested(call: cst.Call, body: cst.CSTNode) -> bool:
+    """Whether somebody may see that a gradient is None, which is zero in JAX."""
+    for node in syntax.walk(body):
+        if isinstance(node, cst.Comparison):
+            for one in node.comparisons:
+                operands = (node.left, one.comparator)
+                if any(is_named(operand, "None") for operand in operands):
+                    return True
+        elif isinstance(node, cst.Return) and node.value is not None:
+            whole = node.value
+            while isinstance(whole, cst.Subscript):
+                whole = whole.value
+            if whole is call:
+                return True
+    return False
+
+
+def _each(node: cst.BaseExpression) -> list[cst.BaseExpression] | None:
+    """The elements of a display, or what is none; None for what may be several."""
+    if isinstance(node, (cst.List, cst.Tuple)):
+        if any(isinstance(one, cst.StarredElement) for one in node.elements):
+            return None
+        return [one.value for one in node.elements]
+    if isinstance(node, (cst.ListComp, cst.GeneratorExp)):
+        return None
+    return [node]
+
+
+def _is_literally(node: cst.BaseExpression | None, value: bool) -> bool:
+    return node is None or is_named(node, str(value))
+
+
+def is_named(node: cst.CSTNode, name: str) -> bool:
+    return isinstance(node, cst.Name) and node.value == name
