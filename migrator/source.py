@@ -19,6 +19,7 @@ from migrator.class_functions import said_static
 from migrator.data_views import by_parameter
 from migrator.drafts import in_variables
 from migrator.dropped_rounds import under_tests
+from migrator.embedding_options import as_defaults
 from migrator.errors import UserError
 from migrator.evaluated import spelled_out
 from migrator.findings import UNREADABLE, Finding
@@ -35,6 +36,7 @@ from migrator.run_ends import counted
 from migrator.set_apart import set_apart
 from migrator.size_numbers import as_numbers
 from migrator.tree import Tree
+from migrator.tried import asked_first
 from migrator.wrappers import written_out
 
 
@@ -123,7 +125,7 @@ class Source:
                 tree = without_guards(by_parameter(tree, text), text)
                 tree = under_tests(over_all(as_numbers(tree, text), text), text)
                 tree = as_built(without_kernels(tree, text), text)
-                tree = by_pullback(tree, text)
+                tree = by_pullback(as_defaults(asked_first(tree, text), text), text)
                 self.tree = as_parameters(said_static(tree, text), text)
         except cst.ParserSyntaxError as error:
             raise _syntax_error(text, self.path, error) from error

@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 import libcst as cst
 
+from migrator import syntax
+from migrator.assignments import BINDING, bound, bound_by
 from migrator.convert.alias import bound_arguments
 from migrator.infer import Facts, FunctionInfo
 from migrator.infer import kinds as k
@@ -42,6 +44,46 @@ def handed_tensor(
         and _is_sure(facts, caller, call, info, node.value)
         for call, given in info.handed[node.value].items()
     ) and _keeps(facts, info, node.value)
+
+
+def never_given(facts: Facts, info: FunctionInfo, node: cst.CSTNode) -> bool:
+    """``if scale:`` of a parameter that is None where nobody gives it, and that no call of the project does give.
+
+    What its uses suggest, ``scale.expand_as(w)``, is of no account then: the port asks what torch asks, of None.
+    """
+    if not isinstance(node, cst.Name) or info.shared or not info.call_sites:
+        return False
+    param = syntax.parameters(info.node).get(node.value)
+    if param is None or param.default is None or facts.kind(param.default) != k.NONE:
+        return False
+    if any(kind != k.NONE for kind in info.handed.get(node.value, {}).values()):
+        return False
+    calls = [one for one in info.call_sites if isinstance(one, cst.Call)]
+    if len(calls) != len(info.call_sites) or any(arg.star for one in calls for arg in one.args):
+        return False
+    if any(
+        node.value in bound(bound_by(one)) for one in facts.tree.within(info.node.body, *BINDING)
+    ):
+        return False
+    return _is_only_called(facts, info, calls)
+
+
+def _is_only_called(facts: Facts, info: FunctionInfo, calls: list[cst.Call]) -> bool:
+    """Whether a function is named in its calls and nowhere else in the file, so that all of them are known."""
+    called = {id(one.func) for one in calls}
+    named = (
+        one
+        for one in facts.tree.of_type(cst.Attribute, cst.Name)
+        if (one.attr.value if isinstance(one, cst.Attribute) else one.value) == info.short
+    )
+    for one in named:
+        above = facts.tree.parent(one)
+        own = isinstance(above, cst.FunctionDef) and above.name is one
+        part = isinstance(above, cst.Attribute) and above.attr is one
+        if id(one) not in called and not own and not part:
+            return False
+    texts = facts.tree.of_type(cst.SimpleString)
+    return not any(one.value.strip("'\"") == info.short for one in texts)
 
 
 def _sides(node: cst.BinaryOperation | cst.Comparison) -> list[cst.BaseExpression]:

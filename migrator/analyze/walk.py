@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.analyze.handed_tensors import handed_tensor
+from migrator.analyze.handed_tensors import handed_tensor, never_given
 from migrator.analyze.host_results import gives_numbers
 from migrator.analyze.not_taken import is_not_taken
 from migrator.analyze.outliving import (
@@ -138,6 +138,8 @@ class FlagWalk:
     def is_given_tensor(self, node: cst.CSTNode) -> bool:
         """Whether an expression is or may be a tensor, or a number by its hint that a traced call hands a tensor for."""
         info = self._functions[-1] if self._functions else None
+        if info is not None and never_given(self.facts, info, node):
+            return False
         return k.perhaps_tensor(self.kind(node)) is not None or (
             info is not None and handed_tensor(self.facts, info, node, self.is_traced)
         )
