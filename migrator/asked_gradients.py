@@ -92,7 +92,7 @@ def read(call: cst.Call, body: cst.CSTNode) -> Asked | None:
     ones: list[cst.BaseExpression | None] = [None] * len(outputs)
     wanted = given.get("grad_outputs")
     if wanted is not None and not is_named(wanted, "None"):
-        found = _each(wanted)
+        found = _each(_said(wanted, body))
         if found is None or len(found) != len(outputs):
             return None
         ones = [None if is_named(one, "None") else one for one in found]
@@ -108,6 +108,29 @@ def read(call: cst.Call, body: cst.CSTNode) -> Asked | None:
     if len(set(names)) != len(names):
         return None
     return Asked(call, outputs, names, ones, several and len(outputs) > 1, kept)
+
+
+def _said(node: cst.BaseExpression, body: cst.CSTNode) -> cst.BaseExpression:
+    """The list that a variable is, where it is given one in the whole function: ``ones = [torch.ones_like(y)]``."""
+    if not isinstance(node, cst.Name):
+        return node
+    given = [
+        one.value
+        for one in syntax.walk(body)
+        if (
+            isinstance(one, cst.Assign) and any(is_named(t.target, node.value) for t in one.targets)
+        )
+        or (isinstance(one, cst.AnnAssign) and is_named(one.target, node.value))
+    ]
+    value = given[0] if len(given) == 1 else None
+    if not isinstance(value, cst.List) or len(value.elements) != 1:
+        return node
+    ones = value.elements[0].value
+    if not isinstance(ones, cst.Call) or syntax.names(body)[node.value] != 2:
+        return node
+    if syntax.code(ones.func).rpartition(".")[2] not in ("ones_like", "ones"):
+        return node
+    return cst.List([cst.Element(ones.deep_clone())])
 
 
 def _is_tested(call: cst.Call, body: cst.CSTNode) -> bool:

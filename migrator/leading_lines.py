@@ -76,6 +76,23 @@ def _read_first(node: Any) -> set[str]:
     return read_freely(node)
 
 
+def _surely(node: Any) -> set[str]:
+    if isinstance(node, cst.If):
+        other = node.orelse
+        if other is None:
+            return set()
+        rest = _surely(other.body if isinstance(other, cst.Else) else other)
+        return _surely(node.body) & rest
+    if isinstance(node, cst.IndentedBlock):
+        return {name for one in node.body for name in _surely(one)}
+    if isinstance(node, cst.With):
+        own = {n for item in node.items if item.asname for n in bound(item.asname.name)}
+        return own | _surely(node.body)
+    if isinstance(node, (cst.SimpleStatementLine, cst.FunctionDef)):
+        return Line(node).rebound
+    return set()
+
+
 def names_bound(node: cst.CSTNode) -> set[str]:
     """The variables that a statement binds, or whose objects it writes to."""
     return set(Line(node).binds)
@@ -96,7 +113,7 @@ class Line:
         return syntax.walk(self.node)
 
     @cached_property
-    def _rebound(self) -> set[str]:
+    def rebound(self) -> set[str]:
         """What is bound anew."""
         if isinstance(self.node, (cst.FunctionDef, cst.ClassDef)):
             return {self.node.name.value}
@@ -135,7 +152,7 @@ class Line:
     @cached_property
     def binds(self) -> set[str]:
         """The variables that are bound, or whose objects are written."""
-        return (self._rebound | self._written) - {""}
+        return (self.rebound | self._written) - {""}
 
     @cached_property
     def reads(self) -> set[str]:
@@ -143,7 +160,7 @@ class Line:
         node: Any = self.node
         if isinstance(node, cst.FunctionDef):
             own = {p.name.value for p in syntax.walk(node.params) if isinstance(p, cst.Param)}
-            inner = {n for one in node.body.body for n in Line(one)._rebound}
+            inner = {n for one in node.body.body for n in Line(one).rebound}
             return read_freely(node) - own - inner - {node.name.value}
         if isinstance(node, cst.SimpleStatementLine) and len(node.body) == 1:
             small = node.body[0]
@@ -156,13 +173,23 @@ class Line:
         return _read_first(node)
 
     @cached_property
+    def follows(self) -> set[str]:
+        """The variables that are read for more than their shape, which has no gradient."""
+        return self.reads - _read_for_shape(self._nodes)
+
+    @cached_property
     def keeps(self) -> bool:
         """Whether what is bound may keep what it was, in whole or in part."""
-        if self._written & self._rebound or self._written:
+        if self._written & self.rebound or self._written:
             return True
         if isinstance(self.node, cst.With):
             return any(Line(one).keeps for one in self.node.body.body)
         return not isinstance(self.node, (cst.SimpleStatementLine, cst.FunctionDef))
+
+    @cached_property
+    def surely(self) -> set[str]:
+        """The variables that are bound whatever way the statement goes."""
+        return _surely(self.node)
 
     @cached_property
     def may_move(self) -> bool:
@@ -202,6 +229,30 @@ class Line:
             ) if target == name:
                 return value
         return None
+
+
+_SHAPE = frozenset("shape dtype device ndim size dim numel".split())
+
+
+def _read_for_shape(nodes: Iterable[cst.CSTNode]) -> set[str]:
+    """The variables that are asked for their shape and nothing else: ``x.shape[0]``, ``x.size(0)``, ``len(x)``."""
+    asked: dict[str, int] = {}
+    times: dict[str, int] = {}
+    for one in nodes:
+        node: cst.CSTNode | None = None
+        if isinstance(one, cst.Attribute) and one.attr.value in _SHAPE:
+            node = one.value
+        elif isinstance(one, cst.Call) and len(one.args) == 1 and _is_len(one.func):
+            node = one.args[0].value
+        if isinstance(node, cst.Name):
+            asked[node.value] = asked.get(node.value, 0) + 1
+        elif isinstance(one, cst.Name):
+            times[one.value] = times.get(one.value, 0) + 1
+    return {name for name, often in asked.items() if times.get(name, 0) <= often}
+
+
+def _is_len(func: cst.BaseExpression) -> bool:
+    return isinstance(func, cst.Name) and func.value == "len"
 
 
 def _is_leaf(target: cst.CSTNode) -> bool:
@@ -250,7 +301,7 @@ class Lines:
         held = {name for name, place in places.items() if place is None}
         found: set[int] = set()
         for place, line in enumerate(self._lines):
-            depends = bool(line.reads & held)
+            depends = bool(line.follows & held)
             own = {name for name, at in places.items() if at == place}
             if own:
                 if depends or line.binds != own or line.node is None or line.keeps:
@@ -305,5 +356,9 @@ class Lines:
             line = self._lines[place]
             if line.reads & (every - known):
                 return False
-            known |= line.binds
+            known |= line.surely
         return True
+
+    def surely(self, taken: Iterable[int]) -> set[str]:
+        """The variables that some lines bind whatever way they go."""
+        return {name for place in taken for name in self._lines[place].surely}

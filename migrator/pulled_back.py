@@ -173,7 +173,7 @@ class _Function:
         there to ``x``, as torch does.
         """
         asked = read(call, self.body)
-        if asked is None or asked.several or asked.variable is not None:
+        if asked is None or asked.several:
             return None
         lines, line = Lines(block.body, place), Line(block.body[place])
         dependent = lines.dependent(asked.inputs)
@@ -189,7 +189,9 @@ class _Function:
         if wanted & inner & bound:
             return None
         (name,) = through
-        one = replace(asked, outputs=[cst.Name(name)], through=asked.outputs[0])
+        one = asked
+        if asked.variable is None:
+            one = replace(asked, outputs=[cst.Name(name)], through=asked.outputs[0])
         plan = self._planned(lines, block, place, [one], top)
         return self._made(block, place, plan) if plan is not None else None
 
@@ -241,7 +243,7 @@ class _Function:
             return None
         at = place
         if name is not None:
-            if name not in lines[taken[-1]].binds or lines[taken[-1]].keeps:
+            if name not in lines[taken[-1]].binds:
                 return None
             at = taken[-1]
         repeated = [i for i in taken if block.body[i] in self.pullbacks]
@@ -258,8 +260,11 @@ class _Function:
         if any(lines[i].reads & own for i in repeated):
             return None
         used = {n for i in taken for n in lines[i].reads} | wanted
-        free = used - set(inputs) - {n for i in taken for n in lines[i].binds}
+        made = {n for i in taken for n in lines[i].binds}
+        free = used - set(inputs) - made
         if not lines.are_same(free, taken, at) or not lines.bind_first(taken, inputs):
+            return None
+        if not (wanted & made) | set(carried) <= lines.surely(taken):
             return None
         if self._are_others(lines, block, free, inputs, taken, top):
             return None
@@ -512,7 +517,7 @@ def _flows(block: Any, aside: set[Any]) -> Iterator[tuple[set[str], set[str]]]:
     for node in syntax.walk(block):
         if isinstance(node, cst.SimpleStatementLine) and node not in aside:
             line = Line(node)
-            yield line.reads, line.binds
+            yield line.follows, line.binds
         elif isinstance(node, cst.For):
             yield read_freely(node.iter), set(bound(node.target))
         elif isinstance(node, cst.WithItem) and node.asname is not None:

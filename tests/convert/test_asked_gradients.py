@@ -125,6 +125,16 @@ CASES = {
     "a product of vectors": LEAF + "f = self.a(torch.tanh(x)); e = torch.ones_like(f) * 2; "
     f"v = torch.autograd.grad(f, x, e, {KEPT})[0]; return joined(f, (v * e).sum(-1))",
     "unused": U + f"g, = torch.autograd.grad(u.sum(), x, {KEPT}, allow_unused=True); return g",
+    "asked for behind the lines": "h = torch.tanh(self.a(x.requires_grad_())); y = self.b(h); r = y.sum(); "
+    "if self.training: ones = [torch.ones_like(y)]; g = torch.autograd.grad([y], [x], grad_outputs=ones,"
+    f" {KEPT}, retain_graph=True)[0]; assert g is not None; r = -g; return r",
+    "its shape is kept": "self.h = x.shape[1] // 2; x = x.requires_grad_(True); "
+    f"return torch.autograd.grad(self.net(x).sum(), x, {KEPT})[0] * self.h",
+    "a choice at the end": U + "u = u * 2 if self.training else u; "
+    f"g = torch.autograd.grad(u, x, {ONES}, {KEPT})[0]; return joined(g, u)",
+    "a constant by choice": LEAF
+    + "s = torch.ones(4); s = torch.sin(self.a(x)) if self.training else s; "
+    f"return torch.autograd.grad((s * x).sum(), x, {KEPT})[0]",
     "what it does not go by": U + "g = torch.autograd.grad(u.sum(), x)[0]; "
     "with torch.no_grad(): y = x + 0.1 * g.sign(); return self.a(y)",
 }
@@ -153,6 +163,9 @@ REFUSED = {
     "statistics": LEAF + f"return torch.autograd.grad(self.norm(x).pow(3).sum(), x, {KEPT})[0]",
     "dropout": LEAF + f"return torch.autograd.grad(self.drop(x).pow(3).sum(), x, {KEPT})[0]",
     "noise": LEAF + f"return torch.autograd.grad((x * torch.rand(4)).sum(), x, {KEPT})[0]",
+    "a line that runs by choice": LEAF + "h = self.a(x); e = 1 if self.training else torch.sin(h); "
+    "u = self.b(torch.tanh(h)); [t for t in (1,) if t > 1 and (e := h)]; "
+    f"g = torch.autograd.grad(u.sum(), x, {KEPT})[0]; return g + e",
     "an inner function": LEAF + "h = self.a(x); f = lambda: "
     f"torch.autograd.grad(self.b(h).sum(), x, {KEPT})[0]; return f()",
     "whether there is one": U
