@@ -25,6 +25,7 @@ from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.inverses import is_of_no_tensor
 from migrator.infer.items import is_of_items
 from migrator.infer.module_methods import ModuleMethods, drops_layers
+from migrator.infer.pullbacks import of_pullback
 from migrator.infer.python import (
     NAMED_TUPLES,
     PARTIAL,
@@ -35,7 +36,13 @@ from migrator.infer.python import (
     widen,
 )
 from migrator.infer.repeated import given_layers
-from migrator.infer.signatures import Args, moves_new_parameter, of_integers, signature_fits
+from migrator.infer.signatures import (
+    Args,
+    adds_up,
+    moves_new_parameter,
+    of_integers,
+    signature_fits,
+)
 from migrator.infer.starred import hand_on
 from migrator.infer.static import parses_version
 from migrator.infer.symbols import CASTS, LAYERS, TORCH_VERSION, tensor_only
@@ -446,7 +453,7 @@ class Calls(ModuleMethods):
         for rule in chosen:
             kind = from_definition(rule.returns, first, rule.fields)
             result = kind if result is None else k.join(result, kind)
-        if isinstance(result, k.Tensor) and _adds_up(name, first, args):
+        if isinstance(result, k.Tensor) and adds_up(name, first, args):
             result = replace(result, dtype="int")
         if isinstance(result, k.Tensor) and result.dtype == "float":
             if any(isinstance(kind, k.Tensor) and kind.dtype == "complex" for _, kind in args):
@@ -504,6 +511,9 @@ class Calls(ModuleMethods):
             return k.Device()
         if name == "torch.utils.checkpoint.checkpoint" and args:
             return self.call(args[0][1], [a for a in args[1:] if a[0] is None])
+        if name == "torch.func.vjp" and args:
+            made = self.call(args[0][1], [one for one in args[1:] if one[0] is None])
+            return of_pullback(made, any(keyword == "has_aux" for keyword, _ in args))
         if name == "torch.jit.annotate" and len(args) == 2:
             return args[1][1]
         if name == "torch.jit._unwrap_optional" and len(args) == 1:
@@ -573,17 +583,6 @@ class Calls(ModuleMethods):
         self._call_node = place
         self.call_own(info, args, bound)
 
-
-def _adds_up(name: str, first: k.Kind, args: Args) -> bool:
-    """Whether integers or truth values are added or multiplied, which torch does in int64."""
-    short = name.rpartition(".")[2]
-    if short == "count_nonzero":
-        return True
-    whole = isinstance(first, k.Tensor) and first.dtype in ("bool", "int")
-    return whole and short in _SUMS and not any(keyword in ("dtype", "**") for keyword, _ in args)
-
-
-_SUMS = frozenset("sum prod cumsum cumprod".split())
 
 _WHOLE = frozenset("floor ceil prod gcd isqrt comb factorial".split())
 """Functions of ``math`` that give an int."""

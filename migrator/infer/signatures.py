@@ -145,3 +145,15 @@ def moves_new_parameter(func: cst.Attribute, receiver: k.Kind, args: Args) -> bo
     new = isinstance(func.value, cst.Call) and isinstance(receiver, k.Tensor)
     named = func.attr.value in ("to", "cuda", "cpu") and getattr(receiver, "role", "") == "param"
     return new and named and not any(isinstance(kind, (k.DType, k.Tensor)) for _, kind in args)
+
+
+def adds_up(name: str, first: k.Kind, args: Args) -> bool:
+    """Whether integers or truth values are added or multiplied, which torch does in int64."""
+    short = name.rpartition(".")[2]
+    if short == "count_nonzero":
+        return True
+    whole = isinstance(first, k.Tensor) and first.dtype in ("bool", "int")
+    return whole and short in _SUMS and not any(keyword in ("dtype", "**") for keyword, _ in args)
+
+
+_SUMS = frozenset("sum prod cumsum cumprod".split())
