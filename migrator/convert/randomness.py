@@ -150,10 +150,9 @@ class RngPlan:
             reached |= more
         self._early = frozenset(reached)
         later = {f for f in methods if f not in reached or f.short == "forward"}
-        later |= {f for f in reached & self._needs if self._is_called_without(f)}
-        later |= self._called_on_anything(
-            {f for f in reached & self._needs if f.short != "__init__"}
-        )
+        needy = self._drawing(reached)
+        later |= {f for f in needy if self._is_called_without(f)}
+        later |= self._called_on_anything({f for f in needy if f.short != "__init__"})
         grown = True
         while grown:
             more = {
@@ -166,6 +165,16 @@ class RngPlan:
             later |= more
         handed = {f for f in reached if self._overridden(f) == "param"}
         return reached - (later - handed)  # a base of another file hands its generator to those
+
+    def _drawing(self, methods: set[FunctionInfo]) -> set[FunctionInfo]:
+        """Those of some methods that need a generator themselves, or for another of them that they call."""
+        found = methods & self._needs
+        grown = True
+        while grown:
+            more = {f for f in methods - found if not found.isdisjoint(f.calls)}
+            grown = bool(more)
+            found |= more
+        return found
 
     def _called_on_anything(self, methods: set[FunctionInfo]) -> set[FunctionInfo]:
         """Methods that have the name of one which is called on what is not known: nobody hands a generator over there."""

@@ -1,0 +1,56 @@
+"""Methods that draw by another of their class, and are called on what is not known: nobody hands a generator over."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from tests.convert.tools import HEADER, sides
+
+PROGRAM = """class Noisy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("noise", torch.zeros(4))
+        self.reset_noise()
+
+    def scale(self, n):
+        return torch.randn(n).sign().abs()
+
+    def reset_noise(self):
+        self.noise.copy_(self.noise + self.scale(4))
+
+    def forward(self, x):
+        return x + self.noise
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = Noisy()
+        self.b = Noisy()
+
+    def forward(self, x):
+        CALLS
+        return self.a(self.b(x))
+"""
+CALLS = [
+    "for m in self.children(): m.reset_noise()",
+    "for name, m in self.named_children(): m.reset_noise()",
+    "for m in [self.a, self.b]: m.reset_noise()",
+    "for name in ('a', 'b'): getattr(self, name).reset_noise()",
+    "getattr(self.a, 'reset_noise')(); self.b.reset_noise()",
+    "self.a.reset_noise(); self.b.reset_noise()",
+]
+
+
+@pytest.mark.parametrize("calls", CALLS)
+def test_who_draws_by_another_method(calls: str) -> None:
+    told, theirs, ours = sides(HEADER + PROGRAM.replace("CALLS", calls))
+    assert not told
+    model, port, x = theirs["M"](), ours["M"](rngs=nnx.Rngs(0)), np.float32([[1, 2, 3, 4]])
+    run = nnx.jit(lambda module, x: module(x))
+    for call in (run, lambda module, x: module(x)):
+        wanted = model(theirs["torch"].tensor(x))
+        np.testing.assert_array_equal(call(port, jnp.asarray(x)), wanted)
