@@ -14,6 +14,8 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from migrator.absent import without_kernels
+from migrator.byte_masks import as_booleans
+from migrator.chained_writes import in_lines
 from migrator.chosen_makers import called_apart
 from migrator.class_functions import said_static
 from migrator.data_views import by_parameter
@@ -24,6 +26,7 @@ from migrator.errors import UserError
 from migrator.evaluated import spelled_out
 from migrator.findings import UNREADABLE, Finding
 from migrator.fresh_weights import as_parameters
+from migrator.given_back import on_copies
 from migrator.guards import without_guards
 from migrator.hit_rows import over_all
 from migrator.lines import assigned, split
@@ -125,6 +128,7 @@ class Source:
                 tree = without_guards(by_parameter(tree, text), text)
                 tree = under_tests(over_all(as_numbers(tree, text), text), text)
                 tree = as_built(without_kernels(tree, text), text)
+                tree = in_lines(on_copies(as_booleans(tree, text), text), text)
                 tree = by_pullback(as_defaults(asked_first(tree, text), text), text)
                 self.tree = as_parameters(said_static(tree, text), text)
         except cst.ParserSyntaxError as error:

@@ -81,24 +81,27 @@ def _is_written_out(ctx: Context, name: str) -> bool:
 
 
 def _sources(
-    ctx: Context, call: cst.Call, func: cst.BaseExpression
+    ctx: Context, call: cst.Call, func: cst.BaseExpression, seen: frozenset[str] = frozenset()
 ) -> Iterator[cst.Attribute | cst.Call]:
-    """What is called, if it is read of an object; of a local name, what the function binds to it."""
+    """What is called, if it is read of an object; of a local name, what the function binds to it.
+
+    ``seen``: the names that led here, ``m`` of ``m = f if a else m`` for one.
+    """
     if isinstance(func, cst.Attribute):
         yield func
     elif isinstance(func, cst.Call) and ctx.facts.callee(func) == "builtins.getattr":
         yield func
     elif isinstance(func, cst.IfExp):
-        yield from _sources(ctx, call, func.body)
-        yield from _sources(ctx, call, func.orelse)
-    elif isinstance(func, cst.Name):
+        yield from _sources(ctx, call, func.body, seen)
+        yield from _sources(ctx, call, func.orelse, seen)
+    elif isinstance(func, cst.Name) and func.value not in seen:
         caller = _caller(ctx, call)
         lines = ctx.source.index.within(caller.node.body, cst.Assign) if caller is not None else ()
         for line in lines:
             bound = [one.target for one in line.targets]
             if any(isinstance(one, cst.Name) and one.value == func.value for one in bound):
                 if not isinstance(line.value, cst.Name):
-                    yield from _sources(ctx, call, line.value)
+                    yield from _sources(ctx, call, line.value, seen | {func.value})
 
 
 def _named(

@@ -203,6 +203,8 @@ def _is_put_into(ctx: Context, info: FunctionInfo, node: cst.CSTNode) -> bool:
     """``out[name] = x`` of a dict or list that the function makes: what it holds is left as it is."""
     written = node.targets[0].target if isinstance(node, cst.Assign) else None
     held = written.value if isinstance(written, cst.Subscript) else None
+    if isinstance(held, cst.Attribute) and isinstance(ctx.kind(held), (k.Sequence, k.Mapping)):
+        return len(node.targets) == 1  # type: ignore[attr-defined]  # self.grids[i] = grid
     if not isinstance(held, cst.Name) or len(node.targets) > 1:  # type: ignore[attr-defined]
         return False
     given = given_to(ctx.facts.tree, info.node, held)

@@ -16,6 +16,7 @@ from migrator.convert.alias import (
     ends,
     innermost,
 )
+from migrator.convert.chained import check_chain
 from migrator.convert.context import Context, Failure
 from migrator.convert.expand import CallArg, call_args, convert_call
 from migrator.convert.handed_on import may_run
@@ -109,6 +110,7 @@ def new_value(rw: Rewriter, node: cst.Call, name: str) -> cst.BaseExpression:
     receiver = views.undressed(node.func.value)
     inner = in_place_name(rw, receiver)
     if inner is not None:
+        check_chain(rw.ctx, node, written(rw, receiver))
         current = new_value(rw, receiver, inner)
     else:
         current = targets.current(rw, receiver)
