@@ -58,7 +58,25 @@ def moved_dtype(short: str, args: list[tuple[str | None, k.Kind]]) -> str | None
             items = (first.item,)
         dtypes = {one.dtype if isinstance(one, k.Tensor) else None for one in items}
         return dtypes.pop() if len(dtypes) == 1 else None
-    return None
+    return "bool" if _made_of_truths(short, args) else None
+
+
+def _made_of_truths(short: str, args: list[tuple[str | None, k.Kind]]) -> bool:
+    """Whether a tensor is made of Python's truth values and nothing else: ``torch.tensor([True, False])``."""
+    if short not in _OF_DATA or not args or any(keyword == "dtype" for keyword, _ in args):
+        return False
+    return len([one for one in args if one[0] is None]) == 1 and _is_of_truths(args[0][1])
+
+
+_OF_DATA = frozenset({"tensor", "as_tensor", "asarray"})
+
+
+def _is_of_truths(kind: k.Kind) -> bool:
+    if isinstance(kind, k.Sequence):
+        return _is_of_truths(kind.item)
+    if isinstance(kind, k.Tuple):
+        return bool(kind.items) and all(map(_is_of_truths, kind.items))
+    return k.scalar_type(kind) == "bool"
 
 
 _OF_MOVING = (None, "device", "non_blocking", "copy", "memory_format")

@@ -128,3 +128,31 @@ def test_a_constructor_that_is_traced(made: str) -> None:
     port, built = ours["M"](rngs=nnx.Rngs(0)), nnx.jit(lambda: ours["M"](rngs=nnx.Rngs(0)))()
     x = jnp.asarray(X.numpy())
     np.testing.assert_allclose(nnx.jit(lambda m, x: m(x))(built, x), port(x), atol=1e-5)
+
+
+@pytest.mark.parametrize("made", ["torch.tensor", "torch.as_tensor", "np.array"])
+@pytest.mark.parametrize("values", ["[True, False, True, True]", "[i != 1 for i in range(4)]"])
+@pytest.mark.parametrize("used", ["x[:, self.mask]", "x[:, ~self.mask]", "x[self.mask.nonzero()]"])
+def test_masks_of_truths_that_are_written_out(made: str, values: str, used: str) -> None:
+    if made == "np.array" and "nonzero" in used:
+        used = "x[:, self.mask] * 2"
+    program = "import numpy as np\n\n\n" + PROGRAM
+    text = HEADER + program.replace("MADE", f"self.mask = {made}({values})")
+    told, theirs, ours = sides(text.replace("USED", f"return {used}"))
+    assert not told
+    model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
+    port.fc.kernel[...] = jnp.asarray(model.fc.weight.detach().numpy().T)
+    port.fc.bias[...] = jnp.asarray(model.fc.bias.detach().numpy())
+    made_ = nnx.jit(lambda module, x: module(x))(port, jnp.asarray(X.numpy()))
+    np.testing.assert_allclose(made_, model(X).detach().numpy(), atol=1e-5)
+
+
+def test_a_mask_of_truths_in_the_forward_pass() -> None:
+    assert _outcome("self.k = 1", "m = torch.tensor([True, False, True, True]); return x[:, m]")
+    assert (
+        _outcome(
+            "self.register_buffer('mask', torch.tensor([True, False, True, True]))",
+            "return x[:, self.mask]",
+        )
+        is None
+    )

@@ -197,6 +197,13 @@ def _within(target: cst.CSTNode, node: cst.CSTNode) -> bool:
     return target is node
 
 
+def _is_index(parent: cst.CSTNode, around: Any) -> bool:
+    """Whether it stands in an index by itself, or negated: ``x[:, ~self.keep]``."""
+    if isinstance(parent, cst.UnaryOperation):
+        parent = around[-2] if around[-1] is parent and len(around) > 1 else parent
+    return isinstance(parent, cst.Index)
+
+
 def _needs_numpy(ctx: Context, info: ClassInfo, name: str) -> bool:
     """Whether a method hands it to numpy or to a function of the file, or works with it as with a sequence."""
     for method, node, around in _uses(ctx, info, name):
@@ -207,6 +214,8 @@ def _needs_numpy(ctx: Context, info: ClassInfo, name: str) -> bool:
             call = next(one for one in reversed(around) if isinstance(one, cst.Call))
             if not (ctx.facts.callee(call) or "").startswith(("torch.", "Tensor.")):
                 return True
+        elif _is_index(parent, around):
+            return True  # of truths, perhaps, which take as many as jit has to know
         elif isinstance(parent, cst.Subscript):
             if parent.value is node:
                 return True
