@@ -76,6 +76,8 @@ def derived_test(rw: Rewriter, node: cst.Call) -> Any:
     names = [rw.ctx.facts.qualified_name(one) or "" for one in nodes]
     if not any(name.startswith("torch.") for name in names):
         return None
+    if names == ["torch.nn.Module"] and _is_beside_texts(rw.ctx, node):
+        return syntax.with_args(cst.Call(cst.Name("callable")), [rw.visit(node.args[0])])
     found: list[cst.BaseExpression] = []
     for one, name in zip(nodes, names, strict=True):
         if not definitions.layers(name):
@@ -92,6 +94,39 @@ def derived_test(rw: Rewriter, node: cst.Call) -> Any:
     asked = found[0] if len(found) == 1 else make_tuple(found)
     args = [rw.visit(node.args[0]), syntax.changed(node.args[1], value=asked)]
     return syntax.changed(node, args=args)
+
+
+def _is_beside_texts(ctx: Context, node: cst.Call) -> bool:
+    """``if isinstance(act, str): … elif issubclass(act, nn.Module): … else: raise``: of what is no text, a class.
+
+    torch refuses to ask anything else, and what makes a layer in the output can be called, a class or not.
+    """
+    tree = ctx.facts.tree
+    around = tree.around(node) if tree.has(node) else ()
+    if len(around) < 2 or not isinstance(around[-1], cst.If) or around[-1].test is not node:
+        return False
+    inner, outer = around[-1], around[-2]
+    tested = node.args[0].value
+    other = inner.orelse
+    if other is not None and not (
+        isinstance(other, cst.Else)
+        and isinstance(other.body.body[-1], cst.SimpleStatementLine)
+        and isinstance(other.body.body[-1].body[-1], cst.Raise)
+    ):
+        return False
+    while isinstance(outer, cst.If) and outer.orelse is inner:
+        test = outer.test
+        if (
+            isinstance(test, cst.Call)
+            and ctx.facts.callee(test) == "builtins.isinstance"
+            and len(test.args) == 2
+            and test.args[0].value.deep_equals(tested)
+            and ctx.facts.qualified_name(test.args[1].value) in ("str", "builtins.str")
+        ):
+            return isinstance(tested, cst.Name)
+        inner = outer
+        outer = tree.parent(outer)
+    return False
 
 
 def _asks(rw: Rewriter, node: cst.Call, classes: list[cst.BaseExpression]) -> bool:

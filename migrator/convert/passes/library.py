@@ -224,6 +224,35 @@ def loaded(rw: Rewriter, node: cst.Expr | cst.Return | cst.Assign) -> Any:
     return raising(_WRITES if reading.writes else _READS)
 
 
+@converts(cst.Assign, called=("Module.state_dict",), values=(cst.Call,))
+def filled_in(rw: Rewriter, node: cst.Assign) -> Any:
+    """``own = self.state_dict()`` beside ``torch.load(…)``, which raises: what is made of both is never loaded."""
+    call, tree, frame = node.value, rw.ctx.facts.tree, rw.ctx.frame
+    if frame is None or not isinstance(call, cst.Call) or not tree.has(node) or call.args:
+        return None
+    if rw.ctx.facts.callee(call) != "Module.state_dict" or not isinstance(call.func, cst.Attribute):
+        return None
+    around = tree.around(node)
+    block = around[-2] if len(around) > 1 else None
+    if not isinstance(block, cst.IndentedBlock):
+        return None
+    beside = [
+        small
+        for line in block.body
+        if isinstance(line, cst.SimpleStatementLine)
+        for small in line.body
+        if isinstance(small, (cst.Assign, cst.Expr)) and isinstance(small.value, cst.Call)
+    ]
+    readings = [checkpoint_read(rw.ctx.facts, frame.info, one) for one in beside]
+    if not any(one is not None and not one.built and not one.writes for one in readings):
+        return None
+    rw.ctx.helpers.use("nnx")
+    state = syntax.substitute(
+        syntax.parse("nnx.state(__m__)"), {"__m__": rw.visit(call.func.value)}
+    )
+    return syntax.changed(node, value=state)
+
+
 _READS = "this reads a torch checkpoint; convert its weights instead"
 _WRITES = "this writes a torch checkpoint; save nnx.state(model) with Orbax instead"
 
