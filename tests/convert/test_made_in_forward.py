@@ -135,3 +135,57 @@ def test_parameters_that_the_forward_pass_replaces(forward: str) -> None:
 def test_the_parameters_of_a_layer_that_is_made_there() -> None:
     forward = "blur = nn.Linear(4, 4, bias=False)\n        blur.weight = nn.Parameter(torch.ones(4, 4))\n        x = blur(x)"
     assert "API003" not in rules_of(MODEL.format(head="", made="pass", forward=forward))
+
+
+@pytest.mark.parametrize(
+    "keeps",
+    [
+        "self.step = lambda f, y: 0.1 * f(y)",
+        "self.step = {'euler': self.euler, 'half': lambda f, y: 0.05 * f(y)}[kind]",
+    ],
+)
+def test_a_plain_object_that_keeps_a_layer(keeps: str) -> None:
+    check(
+        f"""class Solver(object):
+    def __init__(self, func, y0, kind="euler"):
+        self.func = func
+        self.y0 = y0
+        {keeps}
+
+    @staticmethod
+    def euler(f, y):
+        return 0.1 * f(y)
+
+    def integrate(self, n):
+        y = self.y0
+        for i in range(n):
+            y = y + self.step(self.func, y)
+        return y
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return Solver(self.net, x).integrate(3)
+"""
+    )
+
+
+def test_a_plain_object_that_makes_one() -> None:
+    source = """class Solver(object):
+    def __init__(self, make, x):
+        self.net = make(4, 4)
+        self.x = x
+
+    def integrate(self):
+        return self.net(self.x)
+
+
+class M(nn.Module):
+    def forward(self, x):
+        return Solver(nn.Linear, x).integrate()
+"""
+    assert "API003" in rules_of(source)

@@ -159,6 +159,8 @@ def _words(ctx: Context, info: FunctionInfo) -> set[str]:
 def _made(ctx: Context, node: cst.Call) -> str:
     """What a call makes of which the weights are drawn: the name of a layer, or what a function of another file does."""
     kind = ctx.facts.kind(node.func)
+    if isinstance(kind, k.Class) and _only_keeps(ctx, kind.name):
+        return ""
     if isinstance(kind, k.Class):
         return (
             f"a {kind.name.rpartition('.')[2]}" if _draws(ctx, k.Module(kind.name), set()) else ""
@@ -171,6 +173,24 @@ def _made(ctx: Context, node: cst.Call) -> str:
     keeps = info.owner is not None and info.owner.torch_base is not None and info.returns == k.NONE
     drawn = info.returns is not None and _draws(ctx, info.returns, set())
     return f"layers in {info.short}()" if keeps or drawn else ""
+
+
+def _only_keeps(ctx: Context, name: str) -> bool:
+    """Whether a class that is no module makes nothing: ``Solver(self.func, x)`` keeps the layers it is handed."""
+    info = ctx.facts.classes.get(name)
+    if info is None or any(one.torch_base for one in info.lineage()):
+        return False
+    makers = [one.methods.get("__init__") for one in info.lineage()]
+    return all(
+        one is None or not (one.builds or one.draws or one.settled or _calls_unknown(ctx, one))
+        for one in makers
+    )
+
+
+def _calls_unknown(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether a function itself, functions within it aside, calls what is not known: a class perhaps."""
+    calls = [n for n in syntax.own_nodes(info.node.body) if isinstance(n, cst.Call)]
+    return info.calls_unknown and any(ctx.facts.callee(one) is None for one in calls)
 
 
 def _draws(ctx: Context, kind: k.Kind, seen: set[str]) -> bool:
