@@ -91,3 +91,37 @@ class M(nn.Module):
         return self.last(self.net(x))
 """
     compare(source)
+
+
+@pytest.mark.parametrize(
+    ("given", "applied"),
+    [
+        ("", "self.apply(Init(3.0))"),
+        (", init=Init(3.0)", "self.apply(init)"),
+        (", init=Init(3.0)", "self.init = init; self.apply(self.init)"),
+        (", init=Init(3.0)", "if init is not None: self.apply(init)"),
+    ],
+)
+def test_an_object_that_can_be_called(given: str, applied: str) -> None:
+    source = f"""class Init(object):
+    def __init__(self, value):
+        self.value = value
+
+    def __call__(self, module):
+        if isinstance(module, nn.Linear):
+            module.weight = nn.init.constant_(module.weight, self.value)
+            if module.bias is not None:
+                module.bias = nn.init.constant_(module.bias, 1)
+
+
+class M(nn.Module):
+    def __init__(self{given}):
+        super().__init__()
+        self.fc = nn.Linear(3, 4)
+        self.act = nn.ReLU()
+        {applied.replace("; ", chr(10) + "        ")}
+
+    def forward(self, x):
+        return self.act(self.fc(x))
+"""
+    compare(source)

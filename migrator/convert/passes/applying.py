@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context
 from migrator.convert.rewriter import Rewriter
+from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
 
@@ -45,3 +46,20 @@ def applied_first(
     if name is not None:
         statement.before.append(loop(rw, node, syntax.code(name)))
     return name
+
+
+def applied_function(ctx: Context, kind: k.Kind) -> FunctionInfo | None:
+    """The function of the project that ``apply`` calls: what it is handed, or the ``__call__`` of an object."""
+    kind = kind.inner if isinstance(kind, k.Optional) else kind
+    if isinstance(kind, k.Function):
+        return ctx.facts.names.get(kind.name)
+    info = ctx.facts.classes.get(kind.type) if isinstance(kind, k.Other) else None
+    return info.method("__call__") if info is not None else None
+
+
+def once(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
+    """What a loop calls: an object that is made for it gets a name before the loop."""
+    made = rw.visit(node)
+    if syntax.is_cheap(made) or isinstance(node, cst.Lambda):
+        return made
+    return rw.ctx.hoist(node, made, "init") or made

@@ -12,7 +12,13 @@ from migrator import syntax
 from migrator.convert.children import is_named
 from migrator.convert.context import Context, Failure
 from migrator.convert.handed import check_handed_over
-from migrator.convert.passes.applying import applied_first, is_apply, item_name
+from migrator.convert.passes.applying import (
+    applied_first,
+    applied_function,
+    is_apply,
+    item_name,
+    once,
+)
 from migrator.convert.passes.casting import cast
 from migrator.convert.passes.classes import (
     ends_at_module,
@@ -577,10 +583,9 @@ def _applied(rw: Rewriter, call: cst.Call, receiver: str) -> cst.BaseStatement:
     ctx.helpers.use("nnx")
     function = call.args[0].value
     fn_kind = ctx.kind(function)
-    info: FunctionInfo | None = None
-    if isinstance(fn_kind, k.Function):
-        info = ctx.facts.names.get(fn_kind.name)
-    callee = _function(rw, function) if info is not None else rw.visit(function)
+    info = applied_function(ctx, fn_kind)
+    named = isinstance(fn_kind, k.Function) and info is not None
+    callee = _function(rw, function) if named else once(rw, function)
     item = item_name(ctx)
     inner = cst.Call(syntax.fitted(_CALL, "func", callee), [cst.Arg(cst.Name(item))])
     if info is not None and ctx.plan.how(info) == "param":
