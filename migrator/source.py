@@ -16,6 +16,7 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 from migrator.absent import without_kernels
 from migrator.byte_masks import as_booleans
 from migrator.chained_writes import in_lines
+from migrator.chosen_lists import in_one
 from migrator.chosen_makers import called_apart
 from migrator.class_functions import said_static
 from migrator.data_views import by_parameter
@@ -128,6 +129,7 @@ class Source:
                 tree = without_guards(by_parameter(tree, text), text)
                 tree = under_tests(over_all(as_numbers(tree, text), text), text)
                 tree = as_built(without_kernels(tree, text), text)
+                tree = in_one(tree, text)
                 tree = in_lines(on_copies(as_booleans(tree, text), text), text)
                 tree = by_pullback(as_defaults(asked_first(tree, text), text), text)
                 self.tree = as_parameters(said_static(tree, text), text)
