@@ -33,6 +33,7 @@ from migrator.hit_rows import over_all
 from migrator.lines import assigned, split
 from migrator.nodes import trusted_parser
 from migrator.pretrained import as_built
+from migrator.pruned_places import as_lists
 from migrator.pulled_back import by_pullback
 from migrator.roundabout import straightened
 from migrator.row_views import by_place
@@ -129,7 +130,7 @@ class Source:
                 tree = without_guards(by_parameter(tree, text), text)
                 tree = under_tests(over_all(as_numbers(tree, text), text), text)
                 tree = as_built(without_kernels(tree, text), text)
-                tree = in_one(tree, text)
+                tree = in_one(as_lists(tree, text), text)
                 tree = in_lines(on_copies(as_booleans(tree, text), text), text)
                 tree = by_pullback(as_defaults(asked_first(tree, text), text), text)
                 self.tree = as_parameters(said_static(tree, text), text)
