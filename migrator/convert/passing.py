@@ -108,7 +108,40 @@ def _replaced(ctx: Context) -> Iterator[tuple[str, bool]]:
     for call in tree.of_type(cst.Call) if ctx.words & _PUTTING else ():
         put = _put(ctx, call)
         if put is not None and _may_be_module(ctx, put[0]) and _surely_passes(ctx, put[2]):
-            yield _named(ctx, call, put[1]), _may_be_sequential(ctx, put[0])
+            yield _of_owner(ctx, put[0], _named(ctx, call, put[1])), _may_be_sequential(ctx, put[0])
+
+
+_MADE_UP = frozenset(
+    "setattr add_module register_module __dict__ _modules vars OrderedDict".split()
+)
+"""By these children get names that no line says."""
+
+
+def _of_owner(ctx: Context, owner: cst.CSTNode, name: str) -> str:
+    """What a name may be of those that children of a module have of which the class is known."""
+    kind = ctx.kind(owner)
+    own = ctx.facts.classes.get(kind.cls) if isinstance(kind, k.Module) else None
+    known: set[str] = set()
+    if own is not None and own.torch_base == "torch.nn.Module":
+        family = [
+            one
+            for one in ctx.facts.classes.values()
+            if own in one.lineage() or one in own.lineage()
+        ]
+        if any(
+            one.settled is not None or ctx.facts.tree.spells(one.node, _MADE_UP) for one in family
+        ):
+            return name
+        known = {attribute for one in family for attribute in one.attributes}
+    elif not isinstance(kind, k.Module) or kind.cls != "torch.nn.Sequential":
+        return name
+    elif not ctx.words.isdisjoint(_MADE_UP - {"setattr", "vars"}):
+        return name
+    else:
+        texts = ctx.facts.tree.of_type(cst.SimpleString)
+        known = {one.raw_value for one in texts if one.raw_value.isidentifier()}
+    found = sorted(one for one in known if re.fullmatch(name, one))
+    return "|".join([r"\d+", *map(re.escape, found)])
 
 
 def _named(ctx: Context, call: cst.Call, name: cst.BaseExpression) -> str:
