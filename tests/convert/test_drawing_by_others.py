@@ -54,3 +54,36 @@ def test_who_draws_by_another_method(calls: str) -> None:
     for call in (run, lambda module, x: module(x)):
         wanted = model(theirs["torch"].tensor(x))
         np.testing.assert_array_equal(call(port, jnp.asarray(x)), wanted)
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for m in self.modules():\n            if isinstance(m, Noisy):\n                m.reset_noise()",
+        "for name, m in self.named_modules():\n            if isinstance(m, Noisy):\n                m.noise.add_(1)",
+    ],
+)
+def test_each_module_for_itself(loop: str) -> None:
+    told, theirs, ours = sides(HEADER + PROGRAM.replace("CALLS", loop))
+    assert not told
+    model, port, x = theirs["M"](), ours["M"](rngs=nnx.Rngs(0)), np.float32([[1, 2, 3, 4]])
+    run = nnx.jit(lambda module, x: module(x))
+    for call in (run, lambda module, x: module(x)):
+        wanted = model(theirs["torch"].tensor(x))
+        np.testing.assert_array_equal(call(port, jnp.asarray(x)), wanted)
+
+
+@pytest.mark.parametrize(
+    "reset",
+    [
+        "self.noise.copy_(self.inner.noise + 1)",
+        "self.noise.copy_(COUNT.noise)",
+        "self.noise.copy_(self.noise); self.inner.noise.zero_()",
+    ],
+)
+def test_each_module_by_another(reset: str) -> None:
+    text = PROGRAM.replace("self.noise.copy_(self.noise + self.scale(4))", reset)
+    text = text.replace("self.reset_noise()\n\n    def scale", "self.inner = None\n\n    def scale")
+    loop = "for m in self.modules():\n            if isinstance(m, Noisy):\n                m.reset_noise()"
+    text = HEADER + "COUNT = None\n\n\n" + text.replace("CALLS", loop).replace("; ", "\n        ")
+    assert sides(text)[0]

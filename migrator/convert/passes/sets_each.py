@@ -11,9 +11,6 @@ from migrator.infer import kinds as k
 from rules import definitions
 
 _ASKING = frozenset({"builtins.isinstance", "builtins.hasattr"})
-_DRAWING = frozenset(
-    "rand randn randint rand_like randn_like randint_like normal bernoulli".split()
-)
 
 
 def sets_each(ctx: Context, call: cst.Call) -> bool:
@@ -68,12 +65,15 @@ def _sets_own(ctx: Context, small: cst.CSTNode, name: str) -> bool:
     if isinstance(small, cst.Expr):
         if isinstance(small.value, cst.SimpleString):
             return True
-        return isinstance(small.value, cst.Call) and _resets(ctx, small.value, name)
+        call = small.value
+        return isinstance(call, cst.Call) and (_resets(ctx, call, name) or _fills(ctx, call, name))
     if not isinstance(small, cst.Assign):
         return False
     given = set()
     for one in small.targets:
         target = one.target
+        if isinstance(target, cst.Name) and name == "self":
+            continue  # a method's own variable
         if not isinstance(target, cst.Attribute) or not _is(target.value, name):
             return False
         given.add(target.attr.value)
@@ -88,9 +88,11 @@ def _hangs_on_itself(ctx: Context, value: cst.BaseExpression, name: str, given: 
     for node in syntax.walk(value):
         if isinstance(node, cst.Call):
             callee = ctx.facts.callee(node) or ""
+            if _only_computes(ctx, callee):
+                continue
             if not callee.startswith(("torch.", "Tensor.")) or not definitions.ops(callee):
                 return False
-            if callee.rpartition(".")[2] in _DRAWING or callee.endswith("_"):
+            if callee.endswith("_"):
                 return False
         if isinstance(node, (cst.Attribute, cst.Name)) and isinstance(ctx.kind(node), k.Module):
             if not isinstance(node, cst.Name) or node is value:
@@ -98,12 +100,48 @@ def _hangs_on_itself(ctx: Context, value: cst.BaseExpression, name: str, given: 
         if isinstance(node, cst.Attribute):
             if not _is(node.value, name) and node.attr.value in given:
                 return False
+            inner = node.value
+            if isinstance(inner, cst.Attribute) and _is(inner.value, name):
+                if isinstance(ctx.kind(inner), (k.Unknown, k.Other)):
+                    return False  # of a child, which may be set before or behind
         elif isinstance(node, (cst.NamedExpr, cst.Lambda, cst.Await, cst.Yield, cst.BaseComp)):
             return False
     attributes = [
         n for n in syntax.walk(value) if isinstance(n, cst.Attribute) and _is(n.value, name)
     ]
     return syntax.names(value).get(name, 0) == len(attributes)
+
+
+def _only_computes(ctx: Context, name: str) -> bool:
+    """``self.scale(n)`` of a method that computes, or draws, and returns: in whatever order it is asked."""
+    info = ctx.facts.names.get(name)
+    if info is None or info.settled is not None or info.generator:
+        return False
+    for line in info.node.body.body:
+        for small in getattr(line, "body", [line]) if not isinstance(line, cst.If) else [line]:
+            if not isinstance(small, (cst.Assign, cst.Return)) or small.value is None:
+                return False
+            if isinstance(small, cst.Assign) and not all(
+                isinstance(one.target, cst.Name) for one in small.targets
+            ):
+                return False
+            if not _hangs_on_itself(ctx, small.value, "self", set()):
+                return False
+    return True
+
+
+def _fills(ctx: Context, call: cst.Call, name: str) -> bool:
+    """``m.noise.copy_(x)``, ``m.noise.normal_()``: a tensor of the module is written, and nothing of another is read."""
+    func = call.func
+    if not isinstance(func, cst.Attribute) or not isinstance(func.value, cst.Attribute):
+        return False
+    callee = ctx.facts.callee(call) or ""
+    if not callee.startswith("Tensor.") or not callee.endswith("_"):
+        return False
+    own = func.value
+    return _is(own.value, name) and all(
+        _hangs_on_itself(ctx, one.value, name, {own.attr.value}) for one in call.args
+    )
 
 
 def _resets(ctx: Context, call: cst.Call, name: str) -> bool:
