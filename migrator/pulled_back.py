@@ -42,7 +42,12 @@ def by_pullback(tree: cst.Module, text: str) -> cst.Module:
     names, torch = spelled(tree)
     if not names or torch is None:
         return tree
-    return with_functions(tree, lambda function: _Function(function, names, torch).rewritten())
+    made = with_functions(tree, lambda function: _Function(function, names, torch).rewritten())
+    script = cst.FunctionDef(
+        cst.Name("script"), cst.Parameters(), cst.IndentedBlock(list(made.body))
+    )
+    body: Any = _Function(script, names, torch, top=False).rewritten().body
+    return made if body is script.body else syntax.changed(made, body=list(body.body))
 
 
 @dataclass
@@ -69,8 +74,11 @@ class _Pulled:
 class _Function:
     """A function that is being rewritten."""
 
-    def __init__(self, function: cst.FunctionDef, names: frozenset[str], torch: str) -> None:
-        self.function = function
+    def __init__(
+        self, function: cst.FunctionDef, names: frozenset[str], torch: str, top: bool = True
+    ) -> None:
+        """``top``: what its lines bind is nobody's else, as it is where they are a script."""
+        self.function, self.top = function, top
         self.names, self.torch = names, torch
         self.used = set(syntax.names(function))
         self.pullbacks: set[cst.CSTNode] = set()
@@ -87,7 +95,7 @@ class _Function:
         if not any(self._is_grad(node) for node in syntax.walk(self.body)):
             return function
         for _ in range(_MOST):
-            made = self._block(self.body, top=True)
+            made = self._block(self.body, top=self.top)
             if made is self.body:
                 break
             self.body = made
@@ -532,9 +540,8 @@ def _base(node: cst.BaseExpression) -> str:
     for one in syntax.walk(node):
         if isinstance(one, cst.Attribute) and is_named(one.value, "self"):
             return one.attr.value
-        if isinstance(one, cst.Name) and one.value not in ("self", "torch"):
-            return one.value
-    return "value"
+    names = [one for one in syntax.names(node) if one not in ("self", "torch")]
+    return names[0] if names else "value"
 
 
 def _value_of(line: Any, name: str) -> cst.BaseExpression | None:

@@ -280,3 +280,32 @@ def force(net, x):
 @pytest.mark.parametrize("call", ["penalty(self.net, x, x + 1)", "force(self.net, x)"])
 def test_functions_that_are_handed_a_network(call: str) -> None:
     assert _outcome(f"return {call}", HELPERS)
+
+
+SCRIPT = """
+from torch import nn
+
+layer = nn.Linear(4, 4)
+x = torch.ones(1, 5, 4, requires_grad=True)
+y = layer(x)
+print(y.shape)
+grad = torch.autograd.grad(y[:, 2, :].sum(), x)[0]
+
+
+def shown():
+    return y.shape, grad
+
+
+if __name__ == "__main__":
+    z = layer(x * 2)
+    again = torch.autograd.grad(z.sum(), x)[0]
+"""
+
+
+def test_a_script() -> None:
+    told, theirs, ours = sides(HEADER + SCRIPT)
+    assert not told
+    assert ours["shown"]()[0] == tuple(theirs["shown"]()[0]) == (1, 5, 4)
+    assert ours["y_of_x"] is not None
+    assert np.asarray(ours["grad"])[0, 3].any() == theirs["grad"].numpy()[0, 3].any()
+    assert np.asarray(ours["grad"])[0, 2].any() == theirs["grad"].numpy()[0, 2].any()

@@ -36,7 +36,9 @@ class M(nn.Module):
 """
 
 
-@pytest.mark.parametrize("given", ["'relu'", "nn.ReLU", "nn.PReLU", "nn.Tanh", "nn.Identity", "Own"])
+@pytest.mark.parametrize(
+    "given", ["'relu'", "nn.ReLU", "nn.PReLU", "nn.Tanh", "nn.Identity", "Own"]
+)
 def test_a_text_or_a_class(given: str) -> None:
     check(PROGRAM.replace("GIVEN", given))
 
