@@ -26,6 +26,18 @@ def with_functions(
     return made
 
 
+def with_statements(tree: cst.Module, change: Callable[[Any], Any]) -> cst.Module:
+    """A file with each block and compound statement changed, inner ones first; expressions are not looked into."""
+
+    def visit(node: cst.CSTNode) -> Any:
+        if isinstance(node, (cst.BaseExpression, cst.SimpleStatementLine)):
+            return node
+        return change(syntax.rebuild(node, visit))
+
+    made: cst.Module = visit(tree)
+    return made
+
+
 _WITHOUT_FUNCTIONS = (cst.BaseExpression, cst.SimpleStatementLine, cst.SimpleStatementSuite)
 """What holds no function; with these most of a file is left aside."""
 

@@ -11,6 +11,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.assignments import with_statements
 
 _CHAIN = re.compile(r"\w_\(.*\)\s*\.[a-z]\w*_\(", re.S)
 
@@ -19,15 +20,8 @@ def in_lines(tree: cst.Module, text: str) -> cst.Module:
     """A file whose chains of calls in place have a line for each, where a later one reads what they write to."""
     if not _CHAIN.search(text):
         return tree
-
-    def visit(node: cst.CSTNode) -> Any:
-        if isinstance(node, (cst.BaseExpression, cst.SimpleStatementLine)):
-            return node
-        made = syntax.rebuild(node, visit)
-        return _block(made) if isinstance(made, (cst.IndentedBlock, cst.Module)) else made
-
-    made: cst.Module = visit(tree)
-    return made
+    blocks = (cst.IndentedBlock, cst.Module)
+    return with_statements(tree, lambda node: _block(node) if isinstance(node, blocks) else node)
 
 
 def _block(block: Any) -> Any:

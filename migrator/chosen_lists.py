@@ -12,6 +12,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.assignments import with_statements
 
 _CHOSEN = re.compile(r"= *nn\.(?:ModuleList|ModuleDict)\([^\n]*\) if \S+ else ")
 
@@ -20,15 +21,9 @@ def in_one(tree: cst.Module, text: str) -> cst.Module:
     """A file that chooses once between a list of layers, which it fills, and a layer."""
     if not _CHOSEN.search(text):
         return tree
-
-    def visit(node: cst.CSTNode) -> Any:
-        if isinstance(node, (cst.BaseExpression, cst.SimpleStatementLine)):
-            return node
-        made = syntax.rebuild(node, visit)
-        return _block(made) if isinstance(made, cst.IndentedBlock) else made
-
-    made: cst.Module = visit(tree)
-    return made
+    return with_statements(
+        tree, lambda node: _block(node) if isinstance(node, cst.IndentedBlock) else node
+    )
 
 
 def _block(block: cst.IndentedBlock) -> cst.IndentedBlock:

@@ -13,6 +13,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.assignments import with_statements
 
 _VIEWED = re.compile(r"\b(\w+) *= *[\w.\[\]]+\.(?:bias|weight)(?:\.data)?\.(?:view|reshape)\(")
 _SHAPING = ("view", "reshape")
@@ -22,15 +23,9 @@ def on_copies(tree: cst.Module, text: str) -> cst.Module:
     """A file that changes copies of the parameters which it then replaces by what became of them."""
     if "Parameter(" not in text or not _VIEWED.search(text):
         return tree
-
-    def visit(node: cst.CSTNode) -> Any:
-        if isinstance(node, (cst.BaseExpression, cst.SimpleStatementLine)):
-            return node
-        made = syntax.rebuild(node, visit)
-        return _block(made) if isinstance(made, cst.IndentedBlock) else made
-
-    made: cst.Module = visit(tree)
-    return made
+    return with_statements(
+        tree, lambda node: _block(node) if isinstance(node, cst.IndentedBlock) else node
+    )
 
 
 def _block(block: cst.IndentedBlock) -> cst.IndentedBlock:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -108,6 +108,15 @@ def _syntax_error(text: str, path: str, error: cst.ParserSyntaxError) -> SourceE
     return SourceError.at(path, reason, advice, line, column)
 
 
+_READINGS: tuple[Callable[[cst.Module, str], cst.Module], ...] = (
+    *(set_apart, spelled_out, straightened, assigned, written_out, in_variables),
+    *(by_place, counted, called_apart, by_parameter, without_guards, as_numbers, over_all),
+    *(under_tests, without_kernels, as_built, as_lists, in_one, as_booleans, on_copies, in_lines),
+    *(asked_first, as_defaults, by_pullback, said_static, as_parameters),
+)
+"""What reads a file as if some of its statements were others that do the same, each what the one before gives."""
+
+
 class Source:
     """A parsed file.
 
@@ -124,16 +133,10 @@ class Source:
         try:
             with trusted_parser:
                 self._parsed = split(cst.parse_module(text))
-                tree = straightened(spelled_out(set_apart(self._parsed, text), text), text)
-                tree = in_variables(written_out(assigned(tree, text), text), text)
-                tree = called_apart(counted(by_place(tree, text), text), text)
-                tree = without_guards(by_parameter(tree, text), text)
-                tree = under_tests(over_all(as_numbers(tree, text), text), text)
-                tree = as_built(without_kernels(tree, text), text)
-                tree = in_one(as_lists(tree, text), text)
-                tree = in_lines(on_copies(as_booleans(tree, text), text), text)
-                tree = by_pullback(as_defaults(asked_first(tree, text), text), text)
-                self.tree = as_parameters(said_static(tree, text), text)
+                tree = self._parsed
+                for reading in _READINGS:
+                    tree = reading(tree, text)
+                self.tree = tree
         except cst.ParserSyntaxError as error:
             raise _syntax_error(text, self.path, error) from error
         except RecursionError as error:

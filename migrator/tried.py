@@ -7,11 +7,11 @@ beforehand.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import libcst as cst
 
 from migrator import syntax
+from migrator.assignments import with_statements
 
 _TRIED = re.compile(
     r"\btry:\s*\n\s*[\w.]*\b(?:(?:xavier|kaiming)_(?:uniform|normal)|orthogonal)_\("
@@ -26,15 +26,9 @@ def asked_first(tree: cst.Module, text: str) -> cst.Module:
     """A file that asks for the axes of a parameter where it tried whether it can be initialised."""
     if not _TRIED.search(text):
         return tree
-
-    def visit(node: cst.CSTNode) -> Any:
-        if isinstance(node, (cst.BaseExpression, cst.SimpleStatementLine)):
-            return node
-        made = syntax.rebuild(node, visit)
-        return (_asked(made) or made) if isinstance(made, cst.Try) else made
-
-    made: cst.Module = visit(tree)
-    return made
+    return with_statements(
+        tree, lambda node: (_asked(node) or node) if isinstance(node, cst.Try) else node
+    )
 
 
 def _asked(node: cst.Try) -> cst.If | None:
