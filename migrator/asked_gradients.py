@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import libcst as cst
 
 from migrator import syntax
+from migrator.leading_lines import Line
 
 _PARAMETERS = (
     *("outputs", "inputs", "grad_outputs", "retain_graph", "create_graph", "only_inputs"),
@@ -167,3 +169,48 @@ def _is_literally(node: cst.BaseExpression | None, value: bool) -> bool:
 
 def is_named(node: cst.CSTNode, name: str) -> bool:
     return isinstance(node, cst.Name) and node.value == name
+
+
+_SAME = frozenset(
+    "requires_grad_ to float double half bfloat16 contiguous cuda cpu type type_as".split()
+)
+"""Methods that may give the very tensor they are called on."""
+
+
+def roots_of(line: Any, name: str) -> set[str]:
+    """The variables whose tensor, or part of what they hold, a line may bind a name to; none for a tensor of its own."""
+    own = Line(line)
+    node = own.value_of(name)
+    if node is None:
+        return own.reads | {name}
+    while True:
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+            method = node.func.attr.value
+            if method in _ANEW or _is_of_torch(node.func):
+                return set()
+            if method not in _SAME:
+                return own.reads | {name}
+            node = node.func.value
+        elif isinstance(node, (cst.Attribute, cst.Subscript)):
+            node = node.value
+        else:
+            break
+    if isinstance(node, (cst.BinaryOperation, cst.UnaryOperation)):
+        return set()
+    if isinstance(node, cst.Call) and is_named(node.func, "Variable"):
+        return set()
+    return {node.value} if isinstance(node, cst.Name) else own.reads | {name}
+
+
+_ANEW = frozenset(
+    "detach clone new_tensor mul add sub div neg pow exp log sin cos tanh sigmoid sum mean view reshape flatten "
+    "unsqueeze squeeze transpose permute expand repeat".split()
+)
+"""Methods of tensors whose result is another tensor, for torch's graph as well."""
+_AS_IT_IS = frozenset("as_tensor asarray atleast_1d atleast_2d atleast_3d".split())
+
+
+def _is_of_torch(func: cst.Attribute) -> bool:
+    """Whether a function of torch makes a tensor of its own: ``torch.cat``, ``torch.autograd.Variable``."""
+    path = syntax.code(func)
+    return path.startswith("torch.") and func.attr.value not in _AS_IT_IS

@@ -202,9 +202,31 @@ class Line:
                 return False
         elif not isinstance(self.node, cst.FunctionDef):
             return False
-        return "self" not in self.binds and not any(
+        return not self._writes_attributes and not any(
             isinstance(one, (cst.Import, cst.ImportFrom)) for one in self._nodes
         )
+
+    @property
+    def _writes_attributes(self) -> bool:
+        """Whether an object keeps what is computed, and would keep it beyond the function."""
+        for one in self._nodes:
+            written: Any = None
+            if isinstance(one, BINDING) and not isinstance(one, (cst.CompFor, cst.Param)):
+                written = bound_by(one)
+            elif isinstance(one, cst.Call) and isinstance(one.func, cst.Attribute):
+                method = one.func.attr.value
+                in_place = method.endswith("_") and not method.endswith("__")
+                if (in_place and method != "requires_grad_") or method in _FILLING:
+                    written = one.func.value
+            parts = [written]
+            if isinstance(written, (cst.Tuple, cst.List)):
+                parts = [element.value for element in written.elements]
+            for part in parts:
+                while isinstance(part, (cst.Subscript, cst.Call)):
+                    part = part.func if isinstance(part, cst.Call) else part.value
+                if isinstance(part, cst.Attribute) and not _is_leaf(part):
+                    return True
+        return False
 
     @cached_property
     def may_stay(self) -> bool:
@@ -324,7 +346,11 @@ class Lines:
         for place in range(len(self._lines) - 1, -1, -1):
             line = self._lines[place]
             begun = line.binds <= made and not line.keeps  # ``out = []``, ``out = 0``
-            if not line.binds & needed or not (place in dependent or begun):
+            if not line.binds & needed:
+                continue
+            if place not in dependent and not begun:
+                if not line.keeps:  # what it binds is read as it stands around the function
+                    needed -= line.binds
                 continue
             found.append(place)
             made |= line.binds

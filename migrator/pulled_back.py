@@ -22,15 +22,11 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.asked_gradients import Asked, is_named, read, spelled
+from migrator.asked_gradients import Asked, is_named, read, roots_of, spelled
 from migrator.assignments import bound, with_functions
 from migrator.leading_lines import Line, Lines, names_bound, read_freely
 
 _CALL = re.compile(r"\bgrad\s*\(")
-_SAME = frozenset(
-    "requires_grad_ to float double half bfloat16 contiguous cuda cpu type type_as".split()
-)
-"""Methods that may give the very tensor they are called on."""
 _MOST = 40
 """Gradients in one function."""
 
@@ -190,11 +186,20 @@ class _Function:
             return None
         held = {name for i in dependent for name in lines[i].binds}
         through = wanted & held
-        bound = names_bound(block.body[place])
-        if len(through) != 1 or bound & (through | set(asked.inputs)):
+        bound_ = names_bound(block.body[place])
+        if len(through) != 1 or bound_ & (through | set(asked.inputs)):
             return None
-        inner = {n for reads, binds in _flows(line.node, set()) if reads & held for n in binds}
-        if wanted & inner & bound:
+        own = {
+            n
+            for one in syntax.walk(line.node)
+            if isinstance(one, cst.CompFor)
+            for n in bound(one.target)
+        }
+        inner = _led_to(line.node, held | set(asked.inputs))
+        others = wanted - through
+        if others & inner or own & set(asked.inputs):
+            return None
+        if self._are_others(lines, block, others, asked.inputs, (), top):
             return None
         (name,) = through
         one = asked
@@ -349,7 +354,7 @@ class _Function:
         for name in inputs:
             bound = lines.bound_at(name)
             if bound is not None:
-                roots |= _roots(block.body[bound], name)
+                roots |= roots_of(block.body[bound], name)
             elif not top:
                 roots.add(name)
         variables = {n for _, binds in _flows(self.body, set()) for n in binds}
@@ -357,15 +362,7 @@ class _Function:
         if not roots:
             return False
         inside = {one for i in taken for one in syntax.walk(block.body[i])}
-        flows = list(_flows(self.body, inside))
-        held = set(roots)
-        known = -1
-        while len(held) > known:
-            known = len(held)
-            for reads, binds in flows:
-                if reads & held:
-                    held |= binds
-        return bool(free & (held - set(inputs)))
+        return bool(free & (_led_to(self.body, roots, inside) - set(inputs)))
 
     def _made(self, block: cst.IndentedBlock, place: int, plan: _Pulled) -> list[Any]:
         asked = plan.asked[0]
@@ -500,26 +497,6 @@ def _is_sum(node: cst.BaseExpression) -> bool:
     )
 
 
-def _roots(line: Any, name: str) -> set[str]:
-    """The variables whose tensor, or part of what they hold, a line binds a name to."""
-    own = Line(line)
-    node = own.value_of(name)
-    if node is None:
-        return own.reads | {name}
-    while True:
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-            if node.func.attr.value not in _SAME:
-                return set()
-            node = node.func.value
-        elif isinstance(node, (cst.Attribute, cst.Subscript)):
-            node = node.value
-        else:
-            break
-    if isinstance(node, (cst.BinaryOperation, cst.UnaryOperation)):
-        return set()
-    return {node.value} if isinstance(node, cst.Name) else own.reads | {name}
-
-
 def _flows(block: Any, aside: set[Any]) -> Iterator[tuple[set[str], set[str]]]:
     """What each line of a function reads, and what it binds, but for some lines."""
     for node in syntax.walk(block):
@@ -528,11 +505,26 @@ def _flows(block: Any, aside: set[Any]) -> Iterator[tuple[set[str], set[str]]]:
             yield line.follows, line.binds
         elif isinstance(node, cst.For):
             yield read_freely(node.iter), set(bound(node.target))
+        elif isinstance(node, cst.CompFor):
+            yield read_freely(node.iter), set(bound(node.target))
         elif isinstance(node, cst.WithItem) and node.asname is not None:
             yield read_freely(node.item), set(bound(node.asname.name))
         elif isinstance(node, cst.FunctionDef):
             line = Line(node)
             yield line.reads, line.binds
+
+
+def _led_to(body: Any, roots: set[str], aside: set[Any] | None = None) -> set[str]:
+    """Some variables and what is computed from them anywhere in a body, but for some lines."""
+    flows = list(_flows(body, aside or set()))
+    held = set(roots)
+    known = -1
+    while len(held) > known:
+        known = len(held)
+        for reads, binds in flows:
+            if reads & held:
+                held |= binds
+    return held
 
 
 def _base(node: cst.BaseExpression) -> str:

@@ -30,6 +30,9 @@ class M(nn.Module):
     def net(self, x):
         return self.b(torch.tanh(self.a(x)))
 
+    def same(self, t):
+        return t
+
     def forward(self, x):
         BODY
 """
@@ -135,6 +138,8 @@ CASES = {
     "a constant by choice": LEAF
     + "s = torch.ones(4); s = torch.sin(self.a(x)) if self.training else s; "
     f"return torch.autograd.grad((s * x).sum(), x, {KEPT})[0]",
+    "a name that gets another value": LEAF + "h = self.a(x); z = h.sum(); h = torch.ones(4); "
+    f"u = self.net(x * h); g = torch.autograd.grad(u.sum(), x, {KEPT})[0]; return joined(g, z)",
     "what it does not go by": U + "g = torch.autograd.grad(u.sum(), x)[0]; "
     "with torch.no_grad(): y = x + 0.1 * g.sign(); return self.a(y)",
 }
@@ -166,6 +171,19 @@ REFUSED = {
     "a line that runs by choice": LEAF + "h = self.a(x); e = 1 if self.training else torch.sin(h); "
     "u = self.b(torch.tanh(h)); [t for t in (1,) if t > 1 and (e := h)]; "
     f"g = torch.autograd.grad(u.sum(), x, {KEPT})[0]; return g + e",
+    "what a method gives back": "y = x.detach().requires_grad_(True); x = self.same(y); "
+    f"u = self.net(x * y); return torch.autograd.grad(u.sum(), x, {KEPT})[0]",
+    "what is a tensor already": "y = x.detach().requires_grad_(True); x = torch.as_tensor(y); "
+    f"u = self.net(x * y); return torch.autograd.grad(u.sum(), x, {KEPT})[0]",
+    "what an object keeps": LEAF + "d = nn.Module(); d.pos = x; u = self.net(d.pos); "
+    f"g = torch.autograd.grad(u.sum(), x, {KEPT})[0]; return joined(g, d.pos)",
+    "through one of several": LEAF + "s = self.a(x); hs = [x, 2 * x]; "
+    f"return sum(torch.autograd.grad((h * s).sum(), x, {KEPT})[0] for h in hs)",
+    "through what is computed before": LEAF
+    + "h = torch.sin(x); t = 0; if self.training: s = self.a(x); "
+    f"t = torch.autograd.grad((s * h).sum(), x, {KEPT})[0]; return t",
+    "by one of several": LEAF + "s = self.a(x); "
+    f"return sum(torch.autograd.grad((s * 2).sum(), p, {KEPT})[0] for p in (x, x))",
     "an inner function": LEAF + "h = self.a(x); f = lambda: "
     f"torch.autograd.grad(self.b(h).sum(), x, {KEPT})[0]; return f()",
     "whether there is one": U
