@@ -107,6 +107,11 @@ def test_initialisers_that_are_tried(init: str, caught: str) -> None:
         ("INIT", "nn.init.xavier_normal_(p, gain=float(name))"),
         ("INIT", "nn.init.uniform_(p, 1, 0)"),
         ("CAUGHT", "RuntimeError"),
+        ("for name, p in self.named_parameters():", "for p in [self.fc.weight, self.norm.bias]:"),
+        (
+            "for name, p in self.named_parameters():",
+            "for p in [m.weight for m in self.children()]:",
+        ),
     ],
 )
 def test_what_is_tried_for_another_reason(old: str, new: str) -> None:
