@@ -91,6 +91,8 @@ def read(call: cst.Call, body: cst.CSTNode) -> Asked | None:
     if not all(isinstance(one, cst.Name) for one in inputs):
         return None
     names = [one.value for one in inputs if isinstance(one, cst.Name)]
+    if isinstance(given["inputs"], cst.Name) and _may_be_list(names[0], call, body):
+        return None
     ones: list[cst.BaseExpression | None] = [None] * len(outputs)
     wanted = given.get("grad_outputs")
     if wanted is not None and not is_named(wanted, "None"):
@@ -110,6 +112,47 @@ def read(call: cst.Call, body: cst.CSTNode) -> Asked | None:
     if len(set(names)) != len(names):
         return None
     return Asked(call, outputs, names, ones, several and len(outputs) > 1, kept)
+
+
+_GOING_OVER = frozenset("zip enumerate list tuple map dict sorted reversed sum any all".split())
+
+
+def _may_be_list(name: str, call: cst.Call, body: cst.CSTNode) -> bool:
+    """Whether a variable that is differentiated by may hold several tensors: ``for p, g in zip(params, grads)``.
+
+    A tensor's gradient is asked for by place or unpacked, where nothing else says that it is one.
+    """
+    single = tensor = False
+    for node in syntax.walk(body):
+        match node:
+            case cst.For(iter=over) | cst.CompFor(iter=over):
+                if is_named(over, name):
+                    return True
+            case cst.Call(func=cst.Name(value=function), args=args) if function in _GOING_OVER:
+                if any(is_named(one.value, name) for one in args):
+                    return True
+            case cst.Call(func=cst.Attribute(value=held, attr=cst.Name(value=method))):
+                if is_named(held, name):
+                    if method in ("values", "items", "keys", "append", "extend"):
+                        return True
+                    tensor = True
+            case cst.StarredElement(value=held) | cst.Arg(value=held, star="*" | "**"):
+                if is_named(held, name):
+                    return True
+            case cst.Attribute(value=held) if is_named(held, name):
+                tensor = True
+            case cst.BinaryOperation(left=left, right=right):
+                tensor |= is_named(left, name) or is_named(right, name)
+            case cst.Subscript(value=held, slice=[cst.SubscriptElement(cst.Index(index))]):
+                if held is call:
+                    single = True
+                elif is_named(held, name) and not isinstance(index, cst.Ellipsis):
+                    return True
+            case cst.Assign(
+                targets=[cst.AssignTarget(cst.Tuple(elements=[_]) | cst.List(elements=[_]))]
+            ):
+                single |= node.value is call
+    return not (single or tensor)
 
 
 def _said(node: cst.BaseExpression, body: cst.CSTNode) -> cst.BaseExpression:

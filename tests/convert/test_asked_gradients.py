@@ -184,6 +184,13 @@ REFUSED = {
     f"t = torch.autograd.grad((s * h).sum(), x, {KEPT})[0]; return t",
     "by one of several": LEAF + "s = self.a(x); "
     f"return sum(torch.autograd.grad((s * 2).sum(), p, {KEPT})[0] for p in (x, x))",
+    "a list of tensors": "ps = [self.a.weight * 1.0, self.a.bias * 1.0]; "
+    "u = F.linear(x, ps[0], ps[1]).pow(2).sum(); "
+    f"gs = torch.autograd.grad(u, ps, {KEPT}); return joined(*[p - g for p, g in zip(ps, gs)])",
+    "a list that is unpacked": "ps = [self.a.weight * 1.0, self.a.bias * 1.0]; u = F.linear(x, *ps).sum(); "
+    f"gs = torch.autograd.grad(u, ps, {KEPT}); return joined(gs[0], gs[1])",
+    "a list of which nothing is said": "ps = self.same([self.a.weight * 1.0]); u = self.net(x).sum() + sum(t.sum() for t in ps); "
+    f"gs = torch.autograd.grad(u, ps, {KEPT}); return joined(*gs)",
     "an inner function": LEAF + "h = self.a(x); f = lambda: "
     f"torch.autograd.grad(self.b(h).sum(), x, {KEPT})[0]; return f()",
     "whether there is one": U
