@@ -26,6 +26,8 @@ _NORMALISING = ("BatchNorm", "SyncBatchNorm")
 def differentiated(rw: Rewriter, node: cst.Call) -> Any:
     """``torch.func.vjp(f, x)``, where ``f`` computes and does nothing else."""
     ctx = rw.ctx
+    if ctx.facts.callee(node) not in _TRANSFORMS:
+        return None
     given = node.args[0].value if node.args and not node.args[0].star else None
     body = _body(ctx, given) if given is not None else None
     what = next(_effects(ctx, body, set()), None) if body is not None else None
