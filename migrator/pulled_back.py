@@ -164,9 +164,25 @@ class _Function:
         lines = Lines(block.body, place)
         every = self._alike(block, place, first)
         plan = self._planned(lines, block, place, every, top)
+        if plan is not None:
+            used = {name for i in plan.taken for name in lines[i].reads}
+            used |= {name for one in first.outputs for name in read_freely(one)}
+            mixed = [name for name in self._mixed(block, place, every) if name in used]
+            if mixed:
+                plan = self._planned(lines, block, place, every, top, mixed) or plan
         if plan is None and len(every) > 1:
             plan = self._planned(lines, block, place, [first], top)
         return self._made(block, place, plan) if plan is not None else None
+
+    def _mixed(self, block: cst.IndentedBlock, place: int, every: list[Asked]) -> list[str]:
+        """The variables that a block goes on to ask for gradients by: ``u_xt`` is one by ``t`` of one by ``x``."""
+        own = {name for one in every for name in one.inputs}
+        found: list[str] = []
+        for line in block.body[place:]:
+            for call in self._calls(line) if isinstance(line, cst.SimpleStatementLine) else ():
+                asked = read(call, self.body)
+                found += [n for n in asked.inputs if n not in own | set(found)] if asked else []
+        return found
 
     def _chained(
         self, block: cst.IndentedBlock, place: int, call: cst.Call, top: bool
@@ -235,11 +251,13 @@ class _Function:
         place: int,
         every: list[Asked],
         top: bool,
+        mixed: Sequence[str] = (),
     ) -> _Pulled | None:
         """Which lines become a function; None where it is not proven to be what torch differentiates."""
         inputs: list[str] = []
         for one in every:
             inputs += [name for name in one.inputs if name not in inputs]
+        inputs += mixed
         params = list(syntax.parameters(self.function))
         if set(inputs) <= set(params):
             inputs.sort(key=params.index)

@@ -95,6 +95,14 @@ CASES = {
     f"g = torch.autograd.grad(u, h, {ONES}, {KEPT})[0]; return g",
     "second": U + f"g = torch.autograd.grad(u, x, {ONES}, {KEPT})[0]; "
     f"k = torch.autograd.grad(g, x, torch.ones_like(g), {KEPT})[0]; return joined(g, k, u)",
+    "mixed": "t = x[:, :1].detach().requires_grad_(); " + LEAF + "u = self.net(x * t); "
+    f"u_x = torch.autograd.grad(u, x, {ONES}, {KEPT})[0]; "
+    f"u_xt = torch.autograd.grad(u_x, t, torch.ones_like(u_x), {KEPT})[0]; "
+    f"u_xtt = torch.autograd.grad(u_xt, t, torch.ones_like(u_xt), {KEPT})[0]; "
+    "return joined(u_x, u_xt, u_xtt)",
+    "beside one by another": "t = x[:, :1].detach().requires_grad_(); " + LEAF + "u = self.net(x); "
+    f"v = self.a(x) * t; u_x = torch.autograd.grad(u, x, {ONES}, {KEPT})[0]; "
+    f"v_t = torch.autograd.grad(v, t, torch.ones_like(v), {KEPT})[0]; return joined(u_x, v_t)",
     "third": U + f"g = torch.autograd.grad(u, x, {ONES}, {KEPT})[0]; "
     f"k = torch.autograd.grad(g, x, torch.ones_like(g), {KEPT})[0]; "
     f"l = torch.autograd.grad(k.pow(2).sum(), x, {KEPT})[0]; return joined(g, k, l)",
