@@ -102,11 +102,12 @@ def _reads(call: cst.Call, receiver: cst.BaseExpression) -> bool:
         syntax.code(node) == path or (isinstance(node, cst.Call) and _is_own(node))
         for one in call.args
         for node in syntax.walk(one)
-        if isinstance(node, (cst.Attribute, cst.Call, cst.Name))
+        if isinstance(node, (cst.Attribute, cst.Call))
     )
 
 
 def _is_own(call: cst.Call) -> bool:
-    """``self.mean(x)``, which may read any attribute."""
+    """``self.mean(x)`` and ``mean(self)``, which may read any attribute."""
     func = call.func
-    return isinstance(func, cst.Attribute) and syntax.is_own(func, func.attr.value)
+    handed = any(isinstance(a.value, cst.Name) and a.value.value == "self" for a in call.args)
+    return handed or (isinstance(func, cst.Attribute) and syntax.is_own(func, func.attr.value))

@@ -97,7 +97,8 @@ def _is_read(rest: Sequence[Any], line: Any, name: str) -> bool:
     """Whether a block goes on to use the view, whose memory the new parameter shares."""
     behind = rest[list(rest).index(line) + 1 :]
     for one in behind:
-        if _view(one) is not None and name not in syntax.names(_view(one)[2]):  # type: ignore[index]
+        again = _view(one)
+        if again is not None and again[0] == name and name not in syntax.names(again[2]):
             return False
         if name in syntax.names(one):
             return True

@@ -178,6 +178,16 @@ class Line:
         return self.reads - _read_for_shape(self._nodes)
 
     @cached_property
+    def affects(self) -> set[str]:
+        """Whose object may keep what it is handed: ``net.remember(x)`` as a statement, of which nothing is read."""
+        match self.node:
+            case cst.SimpleStatementLine(
+                body=[cst.Expr(cst.Call(func=cst.Attribute(value=held) as func))]
+            ) if not _is_harmless(func):
+                return {_root(held)} - {"", *_PURE_ROOTS}
+        return set()
+
+    @cached_property
     def keeps(self) -> bool:
         """Whether what is bound may keep what it was, in whole or in part."""
         if self._written & self.rebound or self._written:
@@ -331,7 +341,7 @@ class Lines:
                 held |= own
             elif depends:
                 found.add(place)
-                held |= line.binds
+                held |= line.binds | line.affects
             elif not line.keeps:
                 held -= line.binds
         return found
@@ -346,7 +356,7 @@ class Lines:
         for place in range(len(self._lines) - 1, -1, -1):
             line = self._lines[place]
             begun = line.binds <= made and not line.keeps  # ``out = []``, ``out = 0``
-            if not line.binds & needed:
+            if not (line.binds | line.affects) & needed:
                 continue
             if place not in dependent and not begun:
                 if not line.keeps:  # what it binds is read as it stands around the function

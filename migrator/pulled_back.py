@@ -520,7 +520,7 @@ def _flows(block: Any, aside: set[Any]) -> Iterator[tuple[set[str], set[str]]]:
     for node in syntax.walk(block):
         if isinstance(node, cst.SimpleStatementLine) and node not in aside:
             line = Line(node)
-            yield line.follows, line.binds
+            yield line.follows, line.binds | line.affects
         elif isinstance(node, cst.For):
             yield read_freely(node.iter), set(bound(node.target))
         elif isinstance(node, cst.CompFor):

@@ -30,6 +30,9 @@ def _reads(ctx: Context, node: cst.Call, target: cst.BaseExpression) -> bool:
     every = [part for one in node.args for part in syntax.walk(one)]
     if any(isinstance(part, cst.Attribute) and syntax.code(part) == path for part in every):
         return True
+    owner = path.rpartition(".")[0]
+    if owner and any(isinstance(part, cst.Call) and _is_handed(part, owner) for part in every):
+        return True
     if ctx.frame is None or not ctx.statements:
         return False
     facts = aliases(ctx, innermost(ctx))
@@ -38,3 +41,10 @@ def _reads(ctx: Context, node: cst.Call, target: cst.BaseExpression) -> bool:
         return False
     memory = facts.memory(target, state)
     return any(shared(memory, state[name]) for name in read if name in state)
+
+
+def _is_handed(call: cst.Call, owner: str) -> bool:
+    """``self.mean()`` and ``mean(self)``, which may read any attribute of it."""
+    parts = [one.value for one in call.args]
+    parts += [call.func.value] if isinstance(call.func, cst.Attribute) else []
+    return any(syntax.code(one) == owner for one in parts)

@@ -14,6 +14,14 @@ from tests.convert.tools import HEADER, sides
 
 X = torch.randn(3, 4, generator=torch.Generator().manual_seed(5))
 PROGRAM = """
+class Keeper:
+    def keep(self, t):
+        self.t = t
+
+    def get(self):
+        return self.t
+
+
 def joined(*tensors):
     return torch.cat([t.reshape(-1) for t in tensors])
 
@@ -32,6 +40,13 @@ class M(nn.Module):
 
     def same(self, t):
         return t
+
+    def keep(self, t):
+        self.h = torch.sin(t)
+        return self.h * 2
+
+    def with_kept(self, t):
+        return self.net(t * self.h)
 
     def forward(self, x):
         BODY
@@ -199,6 +214,12 @@ REFUSED = {
     f"gs = torch.autograd.grad(u, ps, {KEPT}); return joined(gs[0], gs[1])",
     "a list of which nothing is said": "ps = self.same([self.a.weight * 1.0]); u = self.net(x).sum() + sum(t.sum() for t in ps); "
     f"gs = torch.autograd.grad(u, ps, {KEPT}); return joined(*gs)",
+    "what a method keeps": LEAF + "self.keep(x); u = self.with_kept(x); "
+    f"return torch.autograd.grad(u.sum(), x, {KEPT})[0]",
+    "what a method keeps beside": LEAF + "z = self.keep(x); u = self.with_kept(x); "
+    f"return torch.autograd.grad(u.sum(), x, {KEPT})[0] + z.mean()",
+    "what an object keeps of it": LEAF + "o = Keeper(); o.keep(x); u = self.net(x * o.get()); "
+    f"return torch.autograd.grad(u.sum(), x, {KEPT})[0]",
     "an inner function": LEAF + "h = self.a(x); f = lambda: "
     f"torch.autograd.grad(self.b(h).sum(), x, {KEPT})[0]; return f()",
     "whether there is one": U

@@ -11,7 +11,11 @@ from flax import nnx
 from tests.convert.tools import HEADER, sides
 
 X = torch.randn(3, 4, generator=torch.Generator().manual_seed(5))
-PROGRAM = """class M(nn.Module):
+PROGRAM = """def mean_of(module):
+    return module.b.mean()
+
+
+class M(nn.Module):
     def __init__(self):
         super().__init__()
         self.register_buffer("b", torch.ones(4))
@@ -47,6 +51,7 @@ LINES = [
     "self.b.mul_(0.9).add_(self.b.sum() + x.mean(), alpha=0.1); return y + self.b",
     "self.b.mul_(0.9).add_(self.mean()); return y + self.b",
     "self.b.copy_(x.mean(0)).add_(self.b); return y + self.b",
+    "self.b.mul_(0.9).add_(mean_of(self)); return y + self.b",
     "self.w.data.div_(2).add_(self.w.data.mean()); return y + self.w",
 ]
 KEPT = {
@@ -59,6 +64,8 @@ REFUSED = [
     "z = y[1]; y[:2].mul_(2).add_(z); return y",
     "b = self.b; self.b.mul_(2).add_(b.sum()); return y + self.b",
     "return x + y.mul_(2).add_(y)",
+    "return x + self.b.mul_(2).add_(self.mean())",
+    "return x + self.b.mul_(2).add_(mean_of(self))",
     "return torch.sigmoid(y.mul_(2).add_(y))",
     "return y.mul_(2).add_(y) if self.training else y",
     "return y.mul_(2).add(y)",

@@ -10,9 +10,10 @@ import libcst as cst
 from migrator import syntax
 from migrator.assignments import bound_by
 from migrator.convert.context import Context, Failure
+from migrator.convert.host_masks import owner_of
 from migrator.convert.own_state import called_function
 from migrator.convert.rewriter import Rewriter, converts
-from migrator.convert.updates import STATISTICS, updated_by
+from migrator.convert.updates import updated_by
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from rules import definitions
@@ -64,8 +65,25 @@ def _effects(ctx: Context, body: cst.CSTNode, seen: set[cst.CSTNode]) -> Iterato
                 target = target.value
             if isinstance(target, cst.Attribute) and syntax.is_own(target, target.attr.value):
                 yield f"keeps `{syntax.code(target)}`"
+        elif isinstance(node, cst.Attribute) and _is_set_before(ctx, node):
+            yield f"reads `{syntax.code(node)}`, which may hold what was computed before"
         elif isinstance(node, cst.Call):
             yield from _of_call(ctx, node, seen)
+
+
+def _is_set_before(ctx: Context, node: cst.Attribute) -> bool:
+    """``self.feature`` that a method beside the constructor assigns: torch differentiates through it, a function does not."""
+    owner = owner_of(ctx, node)
+    name = node.attr.value
+    if owner is None or not isinstance(owner.attribute(name), (k.Tensor, k.Unknown, k.Optional)):
+        return False
+    return any(
+        isinstance(one.target, cst.Attribute) and syntax.is_own(one.target, name)
+        for info in owner.lineage()
+        for method, function in info.methods.items()
+        if method != "__init__" and function.settled is None
+        for one in ctx.facts.tree.within(function.node.body, cst.AssignTarget, cst.AnnAssign)
+    )
 
 
 def _of_call(ctx: Context, call: cst.Call, seen: set[cst.CSTNode]) -> Iterator[str]:
@@ -94,7 +112,7 @@ def _of_layer(ctx: Context, kind: k.Module, seen: set[cst.CSTNode]) -> Iterator[
     if kind.cls.startswith("torch.") and last.startswith(_DROPPING):
         yield f"runs a layer that draws ({last})"
     if kind.cls.startswith("torch.") and last.startswith(_NORMALISING):
-        yield f"runs a layer that keeps statistics ({last}, `{min(STATISTICS - {'num_batches_tracked'})}`)"
+        yield f"runs a layer that keeps running statistics ({last})"
     for _, part in kind.args:
         if isinstance(part, k.Module):
             yield from _of_layer(ctx, part, seen)
