@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,15 @@ _PARAMETERS = (
     *("outputs", "inputs", "grad_outputs", "retain_graph", "create_graph", "only_inputs"),
     *("allow_unused", "is_grads_batched", "materialize_grads"),
 )
+
+
+_ASKED = re.compile(r"\bgrad\s*\(|\bimport\b[^#\n]*\bgrad\b")
+"""A call of ``torch.autograd.grad``, or an import of it by whatever name."""
+
+
+def may_ask(text: str) -> bool:
+    """Whether a file may ask torch for gradients."""
+    return "autograd" in text and _ASKED.search(text) is not None
 
 
 def spelled(tree: cst.Module) -> tuple[frozenset[str], str | None]:

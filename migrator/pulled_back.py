@@ -14,7 +14,6 @@ A line that leads there is run once, as before, but for pullbacks that a second 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,18 +21,17 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.asked_gradients import Asked, is_named, read, roots_of, spelled
+from migrator.asked_gradients import Asked, is_named, may_ask, read, roots_of, spelled
 from migrator.assignments import bound, with_functions
 from migrator.leading_lines import Line, Lines, names_bound, read_freely
 
-_CALL = re.compile(r"\bgrad\s*\(")
 _MOST = 40
 """Gradients in one function."""
 
 
 def by_pullback(tree: cst.Module, text: str) -> cst.Module:
     """A file that computes gradients of functions where it asked torch for those of tensors, as far as that is proven."""
-    if "autograd" not in text or not _CALL.search(text):
+    if not may_ask(text):
         return tree
     names, torch = spelled(tree)
     if not names or torch is None:
@@ -521,15 +519,19 @@ def _flows(block: Any, aside: set[Any]) -> Iterator[tuple[set[str], set[str]]]:
         if isinstance(node, cst.SimpleStatementLine) and node not in aside:
             line = Line(node)
             yield line.follows, line.binds | line.affects
-        elif isinstance(node, cst.For):
-            yield read_freely(node.iter), set(bound(node.target))
-        elif isinstance(node, cst.CompFor):
-            yield read_freely(node.iter), set(bound(node.target))
+        elif isinstance(node, (cst.For, cst.CompFor)):
+            if not _counts(node.iter):
+                yield read_freely(node.iter), set(bound(node.target))
         elif isinstance(node, cst.WithItem) and node.asname is not None:
             yield read_freely(node.item), set(bound(node.asname.name))
         elif isinstance(node, cst.FunctionDef):
             line = Line(node)
             yield line.reads, line.binds
+
+
+def _counts(node: cst.BaseExpression) -> bool:
+    """``range(y.shape[-1])``: numbers, through which no gradient goes."""
+    return isinstance(node, cst.Call) and is_named(node.func, "range")
 
 
 def _led_to(body: Any, roots: set[str], aside: set[Any] | None = None) -> set[str]:

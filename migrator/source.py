@@ -28,6 +28,7 @@ from migrator.evaluated import spelled_out
 from migrator.findings import UNREADABLE, Finding
 from migrator.fresh_weights import as_parameters
 from migrator.given_back import on_copies
+from migrator.gradient_helpers import in_callers
 from migrator.guards import without_guards
 from migrator.hit_rows import over_all
 from migrator.lines import assigned, split
@@ -112,7 +113,7 @@ _READINGS: tuple[Callable[[cst.Module, str], cst.Module], ...] = (
     *(set_apart, spelled_out, straightened, assigned, written_out, in_variables),
     *(by_place, counted, called_apart, by_parameter, without_guards, as_numbers, over_all),
     *(under_tests, without_kernels, as_built, as_lists, in_one, as_booleans, on_copies, in_lines),
-    *(asked_first, as_defaults, by_pullback, said_static, as_parameters),
+    *(asked_first, as_defaults, in_callers, by_pullback, said_static, as_parameters),
 )
 """What reads a file as if some of its statements were others that do the same, each what the one before gives."""
 

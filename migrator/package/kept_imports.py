@@ -28,6 +28,8 @@ def check_imports(project: Project, done: Mapping[str, Outcome]) -> None:
         gone = sorted(set(_gone(project, done, module)), key=repr)
         if gone:
             _report(outcome, project.texts[module], paths[module], gone)
+        for path in sorted(set(_unread(project, done, module))):
+            _report_reading(outcome, project.texts[module], paths[module], path)
 
 
 def _gone(project: Project, done: Mapping[str, Outcome], module: str) -> Iterator[Import]:
@@ -53,6 +55,26 @@ def _gone(project: Project, done: Mapping[str, Outcome], module: str) -> Iterato
             ):
                 yield replace(star, name="*")
                 break
+
+
+def _unread(project: Project, done: Mapping[str, Outcome], module: str) -> Iterator[str]:
+    """What a file reads of other files, by their modules, that their converted files do not bind: ``utils.gradient``."""
+    table = project.table
+    for bound, one in table.scans[module].imports():
+        target = table.absolute(module, one.module, one.level)
+        if target is not None and one.name is not None:
+            target = f"{target}.{one.name}"
+        if target is None or not table.is_module(target):
+            continue
+        for path in table.scans[module].paths:
+            name, *rest = path.split(".")
+            found = target
+            while name == bound and rest and table.is_module(f"{found}.{rest[0]}"):
+                found = f"{found}.{rest.pop(0)}"
+            if name != bound or not rest or table.resolve(found, rest[0]) is None:
+                continue
+            if found in done and not _has(project, done, found, rest[0], set()):
+                yield path[: path.index(f".{rest[0]}") + len(rest[0]) + 1]
 
 
 def _has(
@@ -93,6 +115,49 @@ def _report(outcome: Outcome, text: str, path: str, gone: Iterable[Import]) -> N
         lines.insert(node.lineno - 1, f"{indent}# TODO(migrate): API004 {what}; {_ADVICE}\n")
     if places:
         outcome.code, outcome.complete = "".join(lines), False
+
+
+def _report_reading(outcome: Outcome, text: str, path: str, read: str) -> None:
+    """Note where a file still reads what another one no longer has, and write the reason above it."""
+    found = _reading(outcome.code, read)
+    own = _reading(text, read)
+    if found is None or own is None:
+        return
+    module, _, name = read.rpartition(".")
+    what = f"{name} of {module} is not in its converted file"
+    start, end = own[1], (own[1].end_lineno or 0, (own[1].end_col_offset or 0) + 1)
+    place = (start.lineno, start.col_offset + 1, *end, path)
+    snippet = text.splitlines()[start.lineno - 1]
+    finding = Finding("API004", what, "error", *place, _ADVICE, snippet, effort=0.5, blocks=True)
+    outcome.findings = ordered([*outcome.findings, finding])
+    lines = outcome.code.splitlines(keepends=True)
+    indent = " " * found[0].col_offset
+    lines.insert(found[0].lineno - 1, f"{indent}# TODO(migrate): API004 {what}; {_ADVICE}\n")
+    outcome.code, outcome.complete = "".join(lines), False
+
+
+def _reading(code: str, read: str) -> tuple[ast.stmt, ast.Attribute] | None:
+    """The first place where code reads a dotted path, with the innermost statement around it."""
+    if f".{read.rpartition('.')[2]}" not in code:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(code)
+    except (SyntaxError, ValueError):
+        return None
+    found: tuple[ast.stmt, ast.Attribute] | None = None
+    for node in python_tree.walk(tree):  # outer statements before those in them
+        if isinstance(node, ast.stmt) and (found is None or _holds(node, found[1])):
+            for one in ast.walk(node):
+                if isinstance(one, ast.Attribute) and ast.unparse(one) == read:
+                    found = node, one
+                    break
+    return found
+
+
+def _holds(node: ast.AST, inner: ast.AST) -> bool:
+    return any(one is inner for one in ast.walk(node))
 
 
 def _imports(code: str, wanted: Import) -> Iterator[ast.ImportFrom]:

@@ -254,7 +254,7 @@ def _lines(body: str) -> str:
     return "\n        ".join(made)
 
 
-def _outcome(body: str, helpers: str = "") -> bool | None:
+def outcome(body: str, helpers: str = "") -> bool | None:
     """Whether the port gives what torch does, and its gradients; None where it is refused."""
     told, theirs, ours = sides(HEADER + helpers + PROGRAM.replace("BODY", _lines(body)))
     if told:
@@ -278,12 +278,12 @@ def _outcome(body: str, helpers: str = "") -> bool | None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_gradients_in_a_forward_pass(case: str) -> None:
-    assert _outcome(CASES[case])
+    assert outcome(CASES[case])
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_not_proven_is_refused(case: str) -> None:
-    assert _outcome(REFUSED[case]) is None
+    assert outcome(REFUSED[case]) is None
 
 
 def _of(leaf: str, chain: str) -> str:
@@ -294,18 +294,18 @@ def _of(leaf: str, chain: str) -> str:
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_what_leads_to_a_gradient(chain: str) -> None:
-    assert _outcome(_of("detached", chain))
+    assert outcome(_of("detached", chain))
 
 
 @pytest.mark.parametrize("leaf", LEAVES)
 def test_what_it_is_taken_by(leaf: str) -> None:
-    assert _outcome(_of(leaf, "two lines"))
+    assert outcome(_of(leaf, "two lines"))
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(("leaf", "chain"), list(product(LEAVES, CHAINS)))
 def test_every_chain_from_every_leaf(leaf: str, chain: str) -> None:
-    assert _outcome(_of(leaf, chain))
+    assert outcome(_of(leaf, chain))
 
 
 HELPERS = """
@@ -333,7 +333,7 @@ def force(net, x):
 
 @pytest.mark.parametrize("call", ["penalty(self.net, x, x + 1)", "force(self.net, x)"])
 def test_functions_that_are_handed_a_network(call: str) -> None:
-    assert _outcome(f"return {call}", HELPERS)
+    assert outcome(f"return {call}", HELPERS)
 
 
 SCRIPT = """

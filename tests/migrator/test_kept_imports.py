@@ -105,7 +105,8 @@ def test_a_name_that_a_converted_file_lacks_is_reported_where_it_is_imported(
         ("net.py", "load_state_dict_from_url"),
         ("more.py", "_assert"),
     }
-    assert all(one.blocks and "import" in one.snippet for one in told)
+    assert all(one.blocks for one in told)
+    assert all("import" in one.snippet or "compat." in one.snippet for one in told)
     for file in found.files:
         assert file.complete == (file.file.name.name not in ("net.py", "more.py"))
     assert "# TODO(migrate): API004 _assert of .compat is not in" in code(found, "net.py")
@@ -157,3 +158,51 @@ def test_a_star_import_of_a_list_that_names_what_is_gone(
             """,
     }
     assert bool(blocking(convert(tmp_path, files))) is blocks
+
+
+@pytest.mark.parametrize("read", ["utils.gradient(u, x)", "u if utils.gradient else x", "u"])
+def test_what_a_file_lacks_is_reported_where_it_is_read_of_its_module(
+    tmp_path: Path, read: str
+) -> None:
+    files = {
+        "utils.py": """
+            import torch
+            from torch import nn
+
+
+            def gradient(y, x):
+                return torch.autograd.grad(y, x, torch.ones_like(y), create_graph=True)[0]
+
+
+            class Net(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.fc = nn.Linear(3, 1)
+
+                def forward(self, x):
+                    x.requires_grad_()
+                    u = self.fc(x).sin()
+                    return gradient(u, x)
+            """,
+        "net.py": f"""
+            import torch
+            from torch import nn
+
+            from . import utils
+
+
+            class Outer(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.net = utils.Net()
+
+                def forward(self, x):
+                    u = self.net(x)
+                    return {read}
+            """,
+    }
+    found = convert(tmp_path, files)
+    told = [one for one in found.findings if "is not in its converted file" in one.message]
+    assert len(told) == (read != "u")
+    assert all("utils.gradient" in one.snippet and one.blocks for one in told)
+    assert bool(blocking(found)) == (read != "u")
