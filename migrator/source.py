@@ -14,6 +14,7 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from migrator.absent import without_kernels
+from migrator.built_results import under_own_names
 from migrator.byte_masks import as_booleans
 from migrator.chained_writes import in_lines
 from migrator.chosen_lists import in_one
@@ -27,10 +28,12 @@ from migrator.errors import UserError
 from migrator.evaluated import spelled_out
 from migrator.findings import UNREADABLE, Finding
 from migrator.fresh_weights import as_parameters
+from migrator.gathered_lists import in_one_list
 from migrator.given_back import on_copies
 from migrator.gradient_helpers import in_callers
 from migrator.guards import without_guards
 from migrator.hit_rows import over_all
+from migrator.layer_dicts import as_places
 from migrator.lines import assigned, split
 from migrator.nodes import trusted_parser
 from migrator.pretrained import as_built
@@ -113,7 +116,8 @@ _READINGS: tuple[Callable[[cst.Module, str], cst.Module], ...] = (
     *(set_apart, spelled_out, straightened, assigned, written_out, in_variables),
     *(by_place, counted, called_apart, by_parameter, without_guards, as_numbers, over_all),
     *(under_tests, without_kernels, as_built, as_lists, in_one, as_booleans, on_copies, in_lines),
-    *(asked_first, as_defaults, in_callers, by_pullback, said_static, as_parameters),
+    *(asked_first, as_defaults, as_places, under_own_names, in_one_list, in_callers),
+    *(by_pullback, said_static, as_parameters),
 )
 """What reads a file as if some of its statements were others that do the same, each what the one before gives."""
 

@@ -494,6 +494,24 @@ def add_keyword(call: cst.Call, keyword: str, value: cst.BaseExpression) -> cst.
     return with_args(call, [*args, new])
 
 
+def key_of(node: cst.Subscript) -> cst.BaseExpression | None:
+    """What a subscript looks up: ``("up", 0)`` of ``convs["up", 0]``; None for slices."""
+    keys: list[cst.BaseExpression] = []
+    for element in node.slice:
+        if not isinstance(element.slice, cst.Index) or element.slice.star:
+            return None
+        keys.append(element.slice.value)
+    if len(keys) == 1 and node.slice[0].comma == cst.MaybeSentinel.DEFAULT:
+        return keys[0]
+    comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    last = cst.MaybeSentinel.DEFAULT if len(keys) > 1 else cst.Comma()
+    return cst.Tuple(
+        [cst.Element(key, comma if key is not keys[-1] else last) for key in keys],
+        lpar=[cst.LeftParen()],
+        rpar=[cst.RightParen()],
+    )
+
+
 def assigned_to(node: cst.CSTNode) -> list[cst.BaseExpression]:
     """The targets of ``a = b = x`` or ``a: int = x``; none of any other node."""
     if isinstance(node, cst.Assign):

@@ -17,7 +17,7 @@ from migrator.convert.passing import passes
 from migrator.convert.sharing import inplace_argument
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
-from migrator.infer.first import Beginnings
+from migrator.infer.first import Beginnings, is_own
 from migrator.infer.python import PARTIAL
 
 
@@ -483,7 +483,8 @@ def _begun(ctx: Context) -> Iterator[cst.Call]:
         around = ctx.source.index.around(call)
         node = next((n for n in reversed(around) if isinstance(n, cst.FunctionDef)), None)
         info = ctx.facts.functions.get(node) if node is not None else None
-        if info is None or not isinstance(given.value, cst.Name):
+        named = isinstance(given.value, cst.Name) or is_own(given.value)
+        if info is None or not named:
             yield call
             continue
         firsts = Beginnings(ctx.facts, info, given.value, call).found

@@ -9,6 +9,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.infer import kinds as k
+from migrator.infer.apart import apart_from, is_in
 from migrator.infer.branches import branches, has_else, leaves
 from migrator.infer.facts import Facts, FunctionInfo
 from migrator.infer.unbound import is_unbound_at_first
@@ -63,7 +64,7 @@ def first_in_place(
     if isinstance(value, cst.Name) and function is not None and is_rest(function, value):
         told = set(function.begins.values())
         return told.pop() if len(told) == 1 else None
-    local = isinstance(value, cst.Name) or _is_own(value)
+    local = isinstance(value, cst.Name) or is_own(value)
     if local and value is not None and function is not None and node is not None:
         firsts = Beginnings(facts, function, value, node).found
         found = {_begins(facts.kind(_entry(one))) for one in firsts if one is not None}
@@ -78,7 +79,7 @@ _MADE = (cst.Call, cst.BinaryOperation, cst.Subscript, cst.IfExp, cst.ListComp, 
 """What gives a list that nothing else has a name for."""
 
 
-def _is_own(node: cst.BaseExpression | None) -> bool:
+def is_own(node: cst.BaseExpression | None) -> bool:
     """``self.layers``."""
     if not isinstance(node, cst.Attribute) or not isinstance(node.value, cst.Name):
         return False
@@ -104,7 +105,7 @@ def _may_be_filled(
     facts: Facts, function: FunctionInfo | None, value: cst.BaseExpression | None
 ) -> bool:
     """Whether a list of a function's own has another name, or is handed to a function that may add to it."""
-    if function is None or value is None or not (isinstance(value, cst.Name) or _is_own(value)):
+    if function is None or value is None or not (isinstance(value, cst.Name) or is_own(value)):
         return False
     name = syntax.code(value)
     if isinstance(value, cst.Name):
@@ -531,9 +532,14 @@ def changed(facts: Facts, name: str, but: FunctionInfo | None = None) -> bool:
     """
     last = name.rpartition(".")[2] if name.startswith("self.") else ""
 
+    others = apart_from(facts, but) if last else frozenset()
+
     def same(node: cst.CSTNode) -> bool:
         if last:
-            return isinstance(node, cst.Attribute) and node.attr.value == last
+            named = isinstance(node, cst.Attribute) and node.attr.value == last
+            return named and not (
+                others and syntax.code(node) == name and is_in(facts, node, others)
+            )
         return isinstance(node, cst.Name | cst.Attribute) and syntax.code(node) == name
 
     for one in facts.tree.of_type(cst.Call, cst.AugAssign, cst.AssignTarget):

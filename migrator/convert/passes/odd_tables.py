@@ -29,17 +29,16 @@ def odd_table(rw: Rewriter, node: cst.Assign) -> Any:
     if not all(_of_self(ctx, one.target) for one in node.targets):
         return None
     table = _literal(ctx, node.value)
-    if table is None or not (_is_odd(ctx, table) or _grows_odd(ctx, owner, node, table)):
+    if table is None:
+        return _built(ctx, node)
+    if not (_is_odd(ctx, table) or _grows_odd(ctx, owner, node, table)):
         return None
     if isinstance(table, cst.DictComp):
         values = [table.value]
     else:
         values = [one.value for one in table.elements if isinstance(one, cst.DictElement)]
     if any(isinstance(ctx.kind(v), k.Module) or holds_tensor(ctx.kind(v)) for v in values):
-        what = (
-            "a dict of tensors or layers whose keys do not sort, which Flax cannot keep in a module"
-        )
-        raise Failure(node, "API008", what, "use strings as keys")
+        raise _unsorted(node)
     ctx.redeclared.add(node)
     made = rw.visit(node)
     if not isinstance(made, cst.Assign):
@@ -47,6 +46,36 @@ def odd_table(rw: Rewriter, node: cst.Assign) -> Any:
     name = ctx.helpers.need(module_file("rules.compat.tables"), "Table")
     call = syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(made.value)])
     return syntax.changed(made, value=call)
+
+
+def _unsorted(node: cst.Assign) -> Failure:
+    what = "a dict of tensors or layers whose keys do not sort, which Flax cannot keep in a module"
+    return Failure(node, "API008", what, "use strings as keys")
+
+
+def _built(ctx: Context, node: cst.Assign) -> None:
+    """Raise where ``self.outputs = outputs`` keeps a dict of tensors that the function has built with keys of several kinds."""
+    if not isinstance(node.value, cst.Name) or ctx.frame is None:
+        return
+    name, body = node.value.value, ctx.frame.info.node.body
+    keys: list[cst.BaseExpression] = []
+    values: list[cst.BaseExpression] = []
+    for line in ctx.facts.tree.within(body, cst.Assign):
+        for target in syntax.assigned_to(line):
+            if isinstance(target, cst.Name) and target.value == name:
+                if not isinstance(line.value, cst.Dict):
+                    continue
+                entries = [e for e in line.value.elements if isinstance(e, cst.DictElement)]
+                keys += [one.key for one in entries]
+                values += [one.value for one in entries]
+            elif isinstance(target, cst.Subscript) and syntax.code(target.value) == name:
+                key = syntax.key_of(target)
+                keys += [key] if key is not None else []
+                values.append(line.value)
+    kinds = {_sort(ctx, key) for key in keys}
+    if None in kinds or len(kinds - {"unknown"}) > 1:
+        if any(isinstance(ctx.kind(v), k.Module) or holds_tensor(ctx.kind(v)) for v in values):
+            raise _unsorted(node)
 
 
 @converts(cst.Dict)
@@ -82,12 +111,12 @@ def _grows_odd(
         return False
     names = {syntax.code(one.target) for one in node.targets}
     keys = [
-        target.slice[0].slice.value
+        key
         for method in owner.methods.values()
         for line in ctx.facts.tree.within(method.node.body, cst.Assign)
         for target in syntax.assigned_to(line)
         if isinstance(target, cst.Subscript) and syntax.code(target.value) in names
-        if len(target.slice) == 1 and isinstance(target.slice[0].slice, cst.Index)
+        if (key := syntax.key_of(target)) is not None
     ]
     kinds = {_sort(ctx, key) for key in keys}
     return None in kinds or len(kinds - {"unknown"}) > 1
