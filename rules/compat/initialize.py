@@ -161,9 +161,12 @@ def initialize(module, name, init, dtype=False):
     ``dtype``: the value's own dtype comes with it, and its shape.
     """
     stored = next((n for kind, n in _STORED if isinstance(module, kind)), "weight")
-    found = getattr(module, stored if name == "weight" else name)
+    stored = stored if name == "weight" else name
+    found, transposed = getattr(module, stored), isinstance(module, nnx.Linear) and name == "weight"
+    if hasattr(module, f"{name}_u"):  # spectral_norm: one memory with weight_orig until the first call
+        found, transposed = getattr(module, f"{name}_orig"), False
     if not isinstance(found, nnx.Variable):
-        is_property = isinstance(getattr(type(module), name, None), property)
+        is_property = isinstance(getattr(type(module), stored, None), property)
         if is_property and not hasattr(module, "is_computed"):
             raise TypeError(
                 f"{name} of {type(module).__name__} is a property: give a value to what it reads"
@@ -171,7 +174,6 @@ def initialize(module, name, init, dtype=False):
         if isinstance(found, jax.Array) and not is_property:
             setattr(module, name, init(found))
         return  # a value computed from other parameters keeps nothing that is written to it
-    transposed = isinstance(module, nnx.Linear) and name == "weight"
     old = found[...].T if transposed else found[...]
     value = init(old)
     if isinstance(old, jax.core.Tracer):
@@ -185,7 +187,8 @@ def initialize(module, name, init, dtype=False):
 
 def overwrite(module, name, change):
     """``initialize`` in a forward pass: the parameter keeps its gradient, as torch's does that is written by ``data``."""
-    initialize(module, name, lambda array: with_data(array, change(array)))
+    if not hasattr(module, f"{name}_u"):  # what spectral_norm computes is written to for nothing
+        initialize(module, name, lambda array: with_data(array, change(array)))
 
 
 def initialize_parameter(module, parameter, init):

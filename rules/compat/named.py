@@ -33,6 +33,8 @@ def named_layers(module):
     """Yield (name, child) in the order of assignment, a child that has two names twice."""
     mro = type(module).__mro__
     if any(cls.__module__.startswith("flax.nnx.nn.") for cls in mro):
+        if hasattr(module, "parametrizations"):
+            yield "parametrizations", module.parametrizations
         return  # a layer of Flax: the functions it holds are no layers
     bases = {cls.__name__ for cls in mro}
     if bases & {"NamedSequential", "ModuleDict"}:
