@@ -52,6 +52,8 @@ def moved_dtype(short: str, args: list[tuple[str | None, k.Kind]]) -> str | None
     if short == "to" and isinstance(first, k.Tensor):
         moves = all(key in _OF_MOVING and (key or _is_device(kind)) for key, kind in args[1:])
         return first.dtype if moves and len(args) > 1 else None
+    if short == "type_as" and len(args) > 1:
+        return args[1][1].dtype if isinstance(args[1][1], k.Tensor) else None
     if short in _JOINS:
         items = first.items if isinstance(first, k.Tuple) else ()
         if isinstance(first, k.Sequence):
@@ -385,7 +387,21 @@ def of_dtype(kind: k.Tensor, dtype: k.Kind) -> k.Tensor | None:
         return replace(kind, dtype=dtype_class(dtype.name))
     if isinstance(dtype, k.Function) and dtype.name in _OF_PYTHON:
         return replace(kind, dtype=dtype.name.removeprefix("builtins."))
+    name = dtype.name if isinstance(dtype, k.Class) else ""
+    if isinstance(dtype, k.Const) and isinstance(dtype.value, str):
+        name = dtype.value
+    short = name.rpartition(".")[2]
+    if name.startswith("torch.") and short in _TENSORS:
+        return replace(kind, dtype=_TENSORS[short])
     return None
+
+
+_TENSORS = {
+    **dict.fromkeys(("FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor"), "float"),
+    **dict.fromkeys(("LongTensor", "IntTensor", "ShortTensor", "CharTensor", "ByteTensor"), "int"),
+    "BoolTensor": "bool",
+}
+"""torch's names of tensors of one dtype, which ``x.type`` takes in place of a dtype."""
 
 
 _OF_PYTHON = ("builtins.bool", "builtins.int", "builtins.float", "builtins.complex")

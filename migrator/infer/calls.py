@@ -478,7 +478,7 @@ class Calls(ModuleMethods):
             if has_no_axes(short, args):
                 kind = replace(kind, rank=0)
             told = [value for keyword, value in args if keyword == "dtype"]
-            told += [value for _, value in args[1:]] if short == "to" else []
+            told += [value for _, value in args[1:]] if short in ("to", "type") else []
             given = [one for value in told if (one := of_dtype(kind, value)) is not None]
             if given:
                 kind = given[0]

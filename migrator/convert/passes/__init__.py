@@ -22,6 +22,7 @@ ORDER = (
     "drawn_parameters",
     "names_of_flax",
     "odd_tables",
+    "given_lists",
     "kept_containers",
     "growing_lists",
     "truths_of_layers",

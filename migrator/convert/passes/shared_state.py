@@ -189,7 +189,9 @@ def _sized(ctx: Context, value: cst.BaseExpression) -> str:
     if len(value.args) != 1 or value.args[0].keyword is not None:
         return ""
     name = value.args[0].value
-    return name.value if isinstance(name, cst.Name) and ctx.kind(name) == k.UNKNOWN else ""
+    if not isinstance(name, (cst.Name, cst.Attribute)) or ctx.kind(name) != k.UNKNOWN:
+        return ""
+    return syntax.code(name)
 
 
 def _weight(ctx: Context, info: FunctionInfo, value: cst.BaseExpression) -> str:
