@@ -430,7 +430,7 @@ def _check_call(
         same = write.element and theirs == memory and is_container(ctx, facts.info, name)
         if name in later and shared(theirs, memory) and not same:
             raise seen
-    given = f"attr:{syntax.code(item.value)}" if returned else ""
+    given = f"attr:{syntax.code(views.undressed(item.value))}" if returned else ""
     for one in sorted(memory):
         if one.startswith("attr:") and one != given:
             raise seen

@@ -34,7 +34,7 @@ def _found(ctx: Context, info: FunctionInfo) -> tuple[str, ...]:
         return ()
     own = syntax.own_nodes(info.node.body)
     written = _written(ctx, info, own)
-    if not written or not _is_plain(ctx, info, own):
+    if not written or not _is_plain(ctx, info, own, written):
         return ()
     wanted: set[str] = set()
     formless = {p for p in written if _takes_any_form(own, p)}
@@ -115,7 +115,10 @@ def _written_by(ctx: Context, call: cst.Call) -> str:
     if not callee.endswith("_"):
         return ""
     if callee.startswith("Tensor.") and isinstance(call.func, cst.Attribute):
-        return _root(call.func.value)
+        held = call.func.value
+        if isinstance(held, cst.Call) and (ctx.facts.callee(held) or "").endswith("_"):
+            return _written_by(ctx, held)  # of a chain the first call
+        return _root(held)
     given = callee.startswith("torch.nn.init.") and bool(call.args)
     return _root(call.args[0].value) if given else ""
 
@@ -129,11 +132,16 @@ def _is_tensor(kind: k.Kind) -> bool:
     return isinstance(kind.inner if isinstance(kind, k.Optional) else kind, k.Tensor)
 
 
-def _is_plain(ctx: Context, info: FunctionInfo, own: list[cst.CSTNode]) -> bool:
-    """Whether a function has no result, stands for itself alone and is seen wherever it is called."""
+def _is_plain(
+    ctx: Context, info: FunctionInfo, own: list[cst.CSTNode], written: tuple[str, ...]
+) -> bool:
+    """Whether a function has no result but what it writes to, stands for itself alone and is seen wherever it is called."""
     if info.generator or info.outer is not None or info.nested or info.node.decorators:
         return False
-    if any(isinstance(n, cst.Return) and n.value is not None for n in own) or not info.call_sites:
+    results = [n.value for n in own if isinstance(n, cst.Return) and n.value is not None]
+    if any(not isinstance(one, cst.Name) or (one.value,) != written for one in results):
+        return False
+    if not info.call_sites:
         return False
     if any(isinstance(n, (cst.FunctionDef, cst.Lambda)) for n in own) or is_handed_on(ctx, info):
         return False
@@ -159,7 +167,11 @@ def _names_given(
         return None
     if not any(one.value is call for one in ctx.source.index.of_type(cst.Expr)):
         return None
-    given = {name: item.value for name, item in bound_arguments(call, info) if name in written}
+    given = {
+        name: _undressed(item.value)
+        for name, item in bound_arguments(call, info)
+        if name in written
+    }
     builds = call in info.call_sites and _builds(ctx, info.call_sites[call])
     names = {
         p: v
@@ -170,6 +182,11 @@ def _names_given(
     texts = [syntax.code(v) for v in names.values()]
     distinct = len(set(texts)) == len(names)
     return names if len(names) == len(written) and distinct else None
+
+
+def _undressed(node: cst.BaseExpression) -> cst.BaseExpression:
+    """``self.weight`` of ``self.weight.data``."""
+    return node.value if isinstance(node, cst.Attribute) and _is_data(node) else node
 
 
 def is_walked(ctx: Context, node: cst.CSTNode) -> bool:

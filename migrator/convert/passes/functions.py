@@ -73,7 +73,8 @@ def function_def(rw: Rewriter, node: cst.FunctionDef) -> Any:
     if written is not None:
         returns = None
         last = cst.SimpleStatementLine([cst.Return(written)])
-        body = syntax.changed(body, body=[*body.body, last])
+        if syntax.code(body.body[-1]).strip() != syntax.code(last).strip():
+            body = syntax.changed(body, body=[*body.body, last])
     if ctx.plan.how(info) == "param":
         ctx.helpers.use("nnx")
         params = with_rngs(params)
