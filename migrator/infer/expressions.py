@@ -248,7 +248,9 @@ class Expressions:
         else:
             name = f"<lambda {len(self.facts.lambdas)}>"
             self.facts.lambdas[name] = (node, {})
-        self.facts.around[name] = (self.function, saved)
+        if self.function is None:  # it runs when all of the file is defined
+            self.env = {**self.facts.module_env, **self.env}
+        self.facts.around[name] = (self.function, dict(self.env))
         for param in node.params.params:
             self.env[param.name.value] = self.facts.lambdas[name][1].get(
                 param.name.value, k.UNKNOWN

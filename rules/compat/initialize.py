@@ -163,7 +163,9 @@ def initialize(module, name, init, dtype=False):
     stored = next((n for kind, n in _STORED if isinstance(module, kind)), "weight")
     stored = stored if name == "weight" else name
     found, transposed = getattr(module, stored), isinstance(module, nnx.Linear) and name == "weight"
-    if hasattr(module, f"{name}_u"):  # spectral_norm: one memory with weight_orig until the first call
+    if hasattr(
+        module, f"{name}_u"
+    ):  # spectral_norm: one memory with weight_orig until the first call
         found, transposed = getattr(module, f"{name}_orig"), False
     if not isinstance(found, nnx.Variable):
         is_property = isinstance(getattr(type(module), stored, None), property)

@@ -140,6 +140,18 @@ def BoolTensor(data: tuple | list | Array, *, device=None) -> Tensor["bool"]:
     return jnp.array(data, jnp.bool_)
 
 
+@op("torch.BoolTensor")
+def BoolTensor_of_nothing(*, device=None) -> Tensor["bool"]:
+    """The legacy constructor without a size: one axis of no elements."""
+    return jnp.empty(0, jnp.bool_)
+
+
+@op("torch.BoolTensor", example={"torch.BoolTensor(2, 3)": "jnp.empty((2, 3), jnp.bool_)"})
+def BoolTensor_of_size(*size: int, device=None) -> Tensor["bool"]:
+    """The legacy constructor with sizes."""
+    return jnp.empty(size, jnp.bool_)
+
+
 @op("torch.BoolTensor", general=True)
 def BoolTensor_of_any(data, *, device=None) -> Tensor["bool"]:
     """The legacy constructor: of a number, which is a size, or of what has the values."""

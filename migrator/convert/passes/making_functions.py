@@ -23,12 +23,16 @@ def making(rw: Rewriter, node: cst.Lambda) -> Any:
     Who calls it may call a class as well (``norm: Callable[..., nn.Module]``), and hands ``rngs`` on.
     """
     ctx = rw.ctx
-    if not ctx.hands_makers or not _makes(ctx, node.body) or _is_called(ctx, node):
+    if ctx.frames and not ctx.hands_makers:
+        return None
+    if not _makes(ctx, node.body) or _is_called(ctx, node):
         return None
     if any(ctx.plan.how(frame.info) == "self" for frame in ctx.frames):
         return None
     with ctx.no_hoisting():
         made = rw.rebuild(node)
+    if not ctx.hands_makers and "rngs" not in syntax.names(made.body):
+        return made
     return syntax.changed(made, params=_with_optional(ctx, made.params, made.body))
 
 

@@ -9,7 +9,9 @@ from migrator.convert.context import Context
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 
-_LEGACY = frozenset(f"torch.{kind}Tensor" for kind in ("", "Float", "Long", "Int", "Bool"))
+_LEGACY = frozenset(
+    f"torch.{kind}Tensor" for kind in ("", "Float", "Double", "Long", "Int", "Bool")
+)
 _LEGACY |= {"Tensor.new"}
 
 
