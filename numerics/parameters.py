@@ -87,7 +87,8 @@ def grows(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any
     """
     if not any(name.endswith("running_var") for name, _ in module.named_buffers()):
         return False
-    module = copied(module).eval()
+    module = copied(module)
+    module.eval()
     largest = [0.0]
 
     def look(part: torch.nn.Module, args: Any, output: Any) -> None:

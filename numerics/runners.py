@@ -202,7 +202,8 @@ def call_tensors(
 
 def prepared(module: torch.nn.Module, mode: TorchMode) -> torch.nn.Module:
     """A copy in the precision and mode of a run."""
-    module = copied(module).train(mode.train)
+    module = copied(module)
+    module.train(mode.train)  # which may give nothing
     source, target = (
         torch.float64,
         torch.float32,

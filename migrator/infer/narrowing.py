@@ -34,6 +34,10 @@ def exact_class_test(
     return None
 
 
+_OF_TENSORS = frozenset("size shape dtype device dim".split())
+"""What is asked of something to find out whether it is a tensor."""
+
+
 class Narrowing(Calls):
     """Adds what ``is None``, ``isinstance`` and ``callable`` tell."""
 
@@ -72,6 +76,8 @@ class Narrowing(Calls):
                 return self._narrow_callable(test)
             if truth and self.facts.callee(test) == "torch.is_tensor" and len(test.args) == 1:
                 return self._narrow_tensor(test.args[0].value)
+            if not truth and not found and self._asks_for_tensor(test):
+                return self._narrow_other(test.args[0].value)
             return self._narrow_isinstance(test) if truth and not found else found
         return {}
 
@@ -80,6 +86,25 @@ class Narrowing(Calls):
         path, known = dotted(tested), self.facts.kind(tested)
         known = known.inner if isinstance(known, k.Optional) else known
         return {path: known if isinstance(known, k.Tensor) else k.TENSOR} if path else {}
+
+    def _asks_for_tensor(self, test: cst.Call) -> bool:
+        """``torch.is_tensor(x)``, ``isinstance(x, torch.Tensor)``, ``hasattr(x, "size")``."""
+        if self.facts.callee(test) == "torch.is_tensor":
+            return len(test.args) == 1
+        if not isinstance(test.func, cst.Name) or len(test.args) != 2:
+            return False
+        asked = test.args[1].value
+        if test.func.value == "hasattr":
+            return isinstance(asked, cst.SimpleString) and asked.raw_value in _OF_TENSORS
+        kind = self.facts.kind(asked)
+        named = isinstance(kind, k.Class) and kind.name == "torch.Tensor"
+        return test.func.value == "isinstance" and named
+
+    def _narrow_other(self, tested: cst.BaseExpression) -> Env:
+        """What is no tensor after all, whatever its uses say."""
+        path, known = dotted(tested), self.facts.kind(tested)
+        known = known.inner if isinstance(known, k.Optional) else known
+        return {path: k.UNKNOWN} if path and isinstance(known, k.Tensor) else {}
 
     def _narrow_callable(self, test: cst.Call) -> Env:
         """``if callable(name):`` no string nor number, whatever the calls seen so far hand over."""

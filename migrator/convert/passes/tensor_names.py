@@ -77,6 +77,11 @@ def has_name(rw: Rewriter, node: cst.Call) -> Any:
         return None
     weight = isinstance(owner, cst.Attribute) and owner.attr.value in ("weight", "bias")
     if isinstance(kind, k.Tensor) and not weight:
+        frame = rw.ctx.frame
+        if isinstance(owner, cst.Name) and frame is not None and owner.value in frame.info.params:
+            rw.ctx.helpers.use("jax")  # the function asks, as it may be handed something else
+            array = [cst.Arg(rw.visit(owner)), cst.Arg(syntax.parse("jax.Array"))]
+            return syntax.with_args(cst.Call(cst.Name("isinstance")), array)
         return cst.Name("True")
     whole = kind.inner if isinstance(kind, k.Optional) else kind
     unknown = weight and isinstance(whole, k.Unknown) and name.value == "data"

@@ -268,6 +268,8 @@ def offence(ctx: Context, node: cst.CSTNode) -> cst.CSTNode | None:
             return parent if _is_laid_out(ctx, parent.value) else None
         elif isinstance(parent, cst.AssignTarget):
             whole = isinstance(parent.target, cst.Attribute)
+            if whole and parent.target.attr.value == "requires_grad":  # type: ignore[attr-defined]
+                return None
             return parent if _is_laid_out(ctx, _parent(ctx, parent).value, whole) else None  # type: ignore[attr-defined]
         elif isinstance(parent, cst.Subscript) and parent.value is node:
             index = syntax.code(parent).removeprefix(syntax.code(parent.value))[1:]
