@@ -9,7 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context
 from migrator.convert.rewriter import Rewriter, converts
-from migrator.infer import ClassInfo
+from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 from rules.definitions import module_file
 
@@ -23,18 +23,32 @@ def given(rw: Rewriter, node: cst.Assign) -> cst.Assign | None:
     target = node.targets[0].target
     if not isinstance(target, cst.Attribute) or not ctx.is_self(target.value):
         return None
-    name = node.value
     init = owner.method("__init__")
-    if not isinstance(name, cst.Name) or init is None or name.value not in init.params:
+    if init is None or not _is_given(ctx, init, node.value):
         return None
-    kind = ctx.kind(name)
-    inner = kind.inner if isinstance(kind, k.Optional) else kind
-    if not isinstance(inner, k.Unknown) or not _is_joined(ctx, owner, target.attr.value):
+    if not _is_joined(ctx, owner, target.attr.value):
         return None
     function = cst.Name(ctx.helpers.need(module_file("rules.compat.factories"), "kept"))
-    value = syntax.with_args(cst.Call(function), [cst.Arg(rw.visit(name))])
+    value = syntax.with_args(cst.Call(function), [cst.Arg(rw.visit(node.value))])
     made: Any = syntax.changed(node, value=value)
     return made
+
+
+def _is_given(ctx: Context, init: FunctionInfo, value: cst.BaseExpression) -> bool:
+    """Whether a value is what a constructor is handed, of no known kind: ``ts``, ``ts if isinstance(ts, list) else [ts]``."""
+    if isinstance(value, cst.IfExp):
+        return any(_is_given(ctx, init, one) for one in (value.body, value.orelse))
+    if not isinstance(value, cst.Name):
+        return False
+    params = init.node.params
+    stars = [one for one in (params.star_arg, params.star_kwarg) if isinstance(one, cst.Param)]
+    if value.value not in init.params and value.value not in [one.name.value for one in stars]:
+        return False
+    kind = ctx.kind(value)
+    kind = kind.inner if isinstance(kind, k.Optional) else kind
+    if isinstance(kind, (k.Sequence, k.Mapping)):
+        kind = kind.item if isinstance(kind, k.Sequence) else kind.value  # *tensors, **tensors
+    return isinstance(kind, k.Unknown)
 
 
 def _is_joined(ctx: Context, owner: ClassInfo, name: str) -> bool:
@@ -48,9 +62,12 @@ def _is_joined(ctx: Context, owner: ClassInfo, name: str) -> bool:
                     if _is_own(ctx, one, name) and _holds_tensors(ctx, other):
                         return True
         for loop in tree.within(body, cst.For, cst.CompFor):
-            if _is_own(ctx, loop.iter, name) and isinstance(loop.target, cst.Name):
-                if _multiplies(ctx, body, loop.target.value):
+            if _goes_over(ctx, loop.iter, name):
+                if any(_computes_with(ctx, body, one) for one in _values(loop)):
                     return True
+        for item in tree.within(body, cst.Subscript):
+            if _is_own(ctx, item.value, name) and _is_operand(ctx, item):
+                return True
         for call in tree.within(body, cst.Call):
             func = call.func
             if isinstance(func, cst.Attribute) and func.attr.value in ("append", "extend"):
@@ -73,18 +90,42 @@ def _holds_tensors(ctx: Context, node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.List) and any(_is_tensor(ctx, one.value) for one in node.elements)
 
 
-_PRODUCTS = frozenset({"torch.matmul", "torch.mm", "torch.bmm", "torch.einsum", "torch.spmm"})
+def _goes_over(ctx: Context, node: cst.BaseExpression, name: str) -> bool:
+    """``self.supports``, ``enumerate(self.supports)``, ``zip(self.supports, layers)``, ``self.tables.values()``."""
+    if _is_own(ctx, node, name):
+        return True
+    if not isinstance(node, cst.Call):
+        return False
+    if isinstance(node.func, cst.Attribute) and node.func.attr.value in ("values", "items"):
+        return _is_own(ctx, node.func.value, name)
+    if isinstance(node.func, cst.Name) and node.func.value in ("enumerate", "zip", "reversed"):
+        return any(_is_own(ctx, one.value, name) for one in node.args)
+    return False
 
 
-def _multiplies(ctx: Context, body: cst.CSTNode, name: str) -> bool:
-    """Whether ``a`` of ``for a in self.supports`` is a matrix: ``x @ a``, ``torch.einsum("nv,vw->nw", x, a)``."""
+def _values(loop: cst.For | cst.CompFor) -> list[str]:
+    return list(syntax.names(loop.target))
+
+
+def _computes_with(ctx: Context, body: cst.CSTNode, name: str) -> bool:
+    """Whether ``a`` of ``for a in self.supports`` is an operand beside a tensor: ``x @ a``, ``torch.mm(x, a)``."""
     tree = ctx.facts.tree
-    for node in tree.within(body, cst.BinaryOperation):
-        if isinstance(node.operator, cst.MatrixMultiply):
-            if any(isinstance(s, cst.Name) and s.value == name for s in (node.left, node.right)):
-                return True
-    for call in tree.within(body, cst.Call):
-        if ctx.facts.callee(call) in _PRODUCTS:
-            if any(isinstance(a.value, cst.Name) and a.value.value == name for a in call.args):
-                return True
+    return any(one.value == name and _is_operand(ctx, one) for one in tree.within(body, cst.Name))
+
+
+_FUNCTIONS = frozenset(
+    f"torch.{name}" for name in "matmul mm bmm einsum spmm mul add sub div where cat stack".split()
+)
+
+
+def _is_operand(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether something stands beside a tensor in an operation, or is handed to a function of tensors."""
+    around = ctx.facts.tree.around(node)
+    parent = around[-1]
+    if isinstance(parent, cst.BinaryOperation):
+        other = parent.right if parent.left is node else parent.left
+        return isinstance(parent.operator, cst.MatrixMultiply) or _is_tensor(ctx, other)
+    if isinstance(parent, cst.Arg):
+        call = around[-2]
+        return isinstance(call, cst.Call) and ctx.facts.callee(call) in _FUNCTIONS
     return False

@@ -13,7 +13,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.containing import PUTTING, constructing, holds_tensor, put_into
-from migrator.convert.context import Context
+from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
@@ -22,7 +22,7 @@ from migrator.infer import kinds as k
 def _grows(ctx: Context) -> bool:
     if not {"append", "extend", "insert"}.isdisjoint(ctx.words):
         return True
-    return any(sign in ctx.source.text for sign in ("+=", ", self.", "[None"))
+    return any(sign in ctx.source.text for sign in ("+=", ", self.", "[None", "] = "))
 
 
 _LISTS = (cst.List, cst.Tuple, cst.Call, cst.ListComp, cst.BinaryOperation)
@@ -35,7 +35,11 @@ def declared(rw: Rewriter, node: cst.Assign) -> Any:
     owner = ctx.owner
     if len(node.targets) != 1 or not isinstance(target, cst.Attribute) or owner is None:
         return None
-    if owner.torch_base is None or not ctx.is_self(target.value) or not _is_list(node.value):
+    if owner.torch_base is None or not ctx.is_self(target.value):
+        return None
+    if _is_of_numbers(node.value) or _is_of_lists(node.value):
+        return _of_plain(rw, node, owner, target)
+    if not _is_list(node.value):
         return None
     kind = ctx.facts.kind(node.value)
     items = node.value.elements if isinstance(node.value, (cst.List, cst.Tuple)) else ()
@@ -46,12 +50,83 @@ def declared(rw: Rewriter, node: cst.Assign) -> Any:
     name = target.attr.value
     if not _is_grown(ctx, owner, name, _is_of_nothing(node.value)) or _is_shared(ctx, target, name):
         return None
-    ctx.helpers.use("nnx")
+    return _as_data(rw, node)
+
+
+def _as_data(rw: Rewriter, node: cst.Assign) -> cst.Assign:
+    rw.ctx.helpers.use("nnx")
     value = rw.visit(node.value)
     if isinstance(value, cst.Tuple) and not value.lpar:
         value = syntax.parenthesized(value)
     made = syntax.with_args(cst.Call(syntax.parse("nnx.data")), [cst.Arg(value)])
     return syntax.changed(node, value=made)
+
+
+def _of_plain(
+    rw: Rewriter, node: cst.Assign, owner: ClassInfo, target: cst.Attribute
+) -> cst.Assign | None:
+    """``self.losses = [0.0] * n`` of what the forward pass puts tensors into.
+
+    Raises:
+      Failure: they are lists of lists, something else may hold the list, or it is asked what stands in it.
+    """
+    ctx, name = rw.ctx, target.attr.value
+    nested = _is_of_lists(node.value)
+    if not (_is_grown_inside if nested else _is_grown)(ctx, owner, name, False):
+        return None
+    if nested or _is_shared(ctx, target, name) or _is_asked(ctx, name):
+        what = "a list that the constructor fills gets tensors of the forward pass"
+        advice = f"begin with a list of nothing (`self.{name} = [None] * n`), and return what is collected"
+        raise Failure(node, "TRC003", what, advice)
+    return _as_data(rw, node)
+
+
+def _is_asked(ctx: Context, name: str) -> bool:
+    """Whether it is asked whether an item is a number or a tensor: under jit a number that is data is an array."""
+    for call in ctx.source.index.of_type(cst.Call):
+        callee = ctx.facts.callee(call)
+        if callee in (
+            "torch.is_tensor",
+            "builtins.isinstance",
+            "builtins.type",
+            "builtins.hasattr",
+        ):
+            inside = ctx.source.index.within(call, cst.Attribute)
+            if any(one.attr.value == name for one in inside):
+                return True
+    return False
+
+
+def _is_grown_inside(ctx: Context, owner: ClassInfo, name: str, unknown: bool) -> bool:
+    """Whether a method puts a tensor into a list within a list: ``self.steps[i].append(x)``."""
+    return _is_grown(ctx, owner, name, unknown, inside=True)
+
+
+def _is_of_numbers(value: cst.BaseExpression) -> bool:
+    """``[0] * n``, ``[0.0, 0.0]``, ``[0 for _ in …]``, ``list(range(n))``."""
+    if isinstance(value, cst.BinaryOperation):
+        return isinstance(value.operator, cst.Multiply) and _is_of_numbers(value.left)
+    if isinstance(value, cst.ListComp):
+        return isinstance(value.elt, (cst.Integer, cst.Float))
+    if isinstance(value, cst.Call):
+        given = value.args[0].value if len(value.args) == 1 else None
+        listed = isinstance(value.func, cst.Name) and value.func.value == "list"
+        counted = isinstance(given, cst.Call) and isinstance(given.func, cst.Name)
+        return listed and counted and given.func.value == "range"  # type: ignore[union-attr]
+    items = [one.value for one in value.elements] if isinstance(value, cst.List) else []
+    return bool(items) and all(isinstance(one, (cst.Integer, cst.Float)) for one in items)
+
+
+def _is_of_lists(value: cst.BaseExpression) -> bool:
+    """``[[] for _ in range(n)]``, ``[[0, 0], [0, 0]]``, ``[[]] * n``."""
+    if isinstance(value, cst.BinaryOperation):
+        return isinstance(value.operator, cst.Multiply) and _is_of_lists(value.left)
+    if isinstance(value, cst.ListComp):
+        return isinstance(value.elt, (cst.List, cst.ListComp, cst.BinaryOperation)) and (
+            not isinstance(value.elt, cst.BinaryOperation) or _is_of_numbers(value.elt)
+        )
+    items = [one.value for one in value.elements] if isinstance(value, cst.List) else []
+    return bool(items) and all(isinstance(one, cst.List) for one in items)
 
 
 def _is_shared(ctx: Context, target: cst.Attribute, name: str) -> bool:
@@ -112,7 +187,9 @@ def _is_of_nothing(value: cst.BaseExpression) -> bool:
     return bool(items) and all(isinstance(i, cst.Name) and i.value == "None" for i in items)
 
 
-def _is_grown(ctx: Context, owner: ClassInfo, name: str, unknown: bool) -> bool:
+def _is_grown(
+    ctx: Context, owner: ClassInfo, name: str, unknown: bool, inside: bool = False
+) -> bool:
     """Whether a method that builds nothing puts a tensor into the list or tuple ``self.name``.
 
     ``unknown``: or what may be one, as it is of no known kind.
@@ -125,15 +202,19 @@ def _is_grown(ctx: Context, owner: ClassInfo, name: str, unknown: bool) -> bool:
             if method in building or method.settled is not None:
                 continue
             for node in ctx.facts.tree.within(method.node.body, *PUTTING):
-                if _puts_tensor(ctx, node, name, unknown):
+                if _puts_tensor(ctx, node, name, unknown, inside):
                     return True
     return False
 
 
-def _puts_tensor(ctx: Context, node: cst.CSTNode, name: str, unknown: bool) -> bool:
+def _puts_tensor(
+    ctx: Context, node: cst.CSTNode, name: str, unknown: bool, inside: bool = False
+) -> bool:
     found = put_into(node)
     if found is not None:
         held, kind = found[0], ctx.kind(found[1])
+        if inside and isinstance(held, cst.Subscript):
+            held = held.value
         return syntax.is_own(held, name) and (
             holds_tensor(kind) or (unknown and isinstance(kind, k.Unknown))
         )
