@@ -79,7 +79,10 @@ def makes_numpy(ctx: Context, value: cst.CSTNode) -> bool:
             return any(makes_numpy(ctx, item.value) for item in value.args)
         if isinstance(value.func, cst.Attribute) and value.func.attr.value in _KEEPING:
             return makes_numpy(ctx, value.func.value)
-        return called in _ARRAYS
+        drawn = called.startswith("numpy.random.") and ctx.kind(value) == k.NUMPY
+        return called in _ARRAYS or drawn
+    if isinstance(value, cst.IfExp):
+        return makes_numpy(ctx, value.body) or makes_numpy(ctx, value.orelse)
     if isinstance(value, cst.BinaryOperation):
         return makes_numpy(ctx, value.left) or makes_numpy(ctx, value.right)
     if isinstance(value, cst.UnaryOperation):

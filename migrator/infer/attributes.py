@@ -93,6 +93,8 @@ class Attributes(Expressions):
                     f"Module.{name}", k.Module()
                 )  # modules that derive from it have it
             return found
+        if isinstance(value, k.Other) and value.type == "numpy.random.RandomState":
+            return k.Function(f"numpy.random.{name}")
         if isinstance(value, k.Other) and value.type == "numpy.ndarray":
             return k.Function(f"numpy.ndarray.{name}", value)
         if isinstance(value, k.Other) and value.type.startswith(DISTRIBUTIONS):
