@@ -47,6 +47,7 @@ from migrator.set_apart import set_apart
 from migrator.size_numbers import as_numbers
 from migrator.tree import Tree
 from migrator.tried import asked_first
+from migrator.unrolled import one_by_one
 from migrator.wrappers import written_out
 
 
@@ -118,7 +119,7 @@ _READINGS: tuple[Callable[[cst.Module, str], cst.Module], ...] = (
     *(by_place, counted, called_apart, by_parameter, without_guards, as_numbers, over_all),
     *(under_tests, without_kernels, as_built, as_lists, in_one, as_booleans, on_copies, in_lines),
     *(asked_first, as_defaults, as_places, under_own_names, in_one_list, in_callers),
-    *(by_pullback, said_static, as_parameters, beside_classes),
+    *(by_pullback, said_static, as_parameters, beside_classes, one_by_one),
 )
 """What reads a file as if some of its statements were others that do the same, each what the one before gives."""
 

@@ -201,6 +201,8 @@ def pieces(
         return (base, targets) if base is not None and len(value.elements) == len(targets) else None
     if isinstance(value, cst.Name):
         return value, targets
+    if (each := _of_each(ctx, value)) is not None:
+        return pieces(ctx, target, each)
     name = (ctx.facts.callee(value) or "") if isinstance(value, cst.Call) else ""
     if not isinstance(value, cst.Call) or name.rpartition(".")[2] not in _SPLITTING:
         return None
@@ -209,6 +211,42 @@ def pieces(
     first = value.args[0] if value.args else None
     plain = first is not None and not first.star and first.keyword is None
     return (first.value, targets) if name.startswith("torch.") and first and plain else None
+
+
+def _of_each(ctx: Context, value: cst.BaseExpression) -> cst.BaseExpression | None:
+    """What something is computed of each item of, and of nothing else: ``map(lambda t: rearrange(t, …), x.chunk(3))``."""
+    match value:
+        case cst.Call(
+            args=[
+                cst.Arg(value=cst.Lambda(params=cst.Parameters(params=[param])) as function),
+                cst.Arg(value=every, star=""),
+            ]
+        ) if ctx.facts.callee(value) == "builtins.map":
+            item, result = param.name.value, function.body
+        case (
+            cst.ListComp(elt=result, for_in=clause) | cst.GeneratorExp(elt=result, for_in=clause)
+        ) if not clause.ifs and clause.inner_for_in is None:
+            if not isinstance(clause.target, cst.Name):
+                return None
+            item, every = clause.target.value, clause.iter
+        case _:
+            return None
+    for one in syntax.walk(result):
+        if isinstance(one, (cst.Lambda, cst.NamedExpr)):
+            return None
+        if isinstance(one, cst.Call):
+            called = ctx.facts.callee(one) or ""
+            if not called.startswith(("torch.", "Tensor.", "einops.")):
+                return None  # which may give a tensor that it keeps
+    for one in ctx.facts.tree.within(result, cst.Name, cst.Attribute):
+        named = isinstance(one, cst.Name) and one.value == item
+        kind = ctx.kind(one)
+        if not named and not isinstance(kind, k.Function) and k.scalar_type(kind) is None:
+            above = ctx.facts.tree.parent(one)
+            word = getattr(above, "attr", getattr(above, "keyword", None))
+            if word is not one and not ctx.is_module(one):
+                return None
+    return every
 
 
 def _indexed(ctx: Context, value: cst.Tuple) -> cst.Name | None:
