@@ -31,13 +31,56 @@ def check_made_of_global(ctx: Context, node: cst.CSTNode, attribute: str) -> Non
     """Raise a Failure for a write in place to an attribute that may be made of a tensor of the file."""
     name = re.sub(r"\[[^\]]*\]", "", attribute).rpartition(".")[2]
     made = made_of_globals(ctx).get(name)
-    if made is not None:
+    if made is not None and (attribute != f"self.{name}" or _may_be_own(ctx, name)):
         raise Failure(
             node,
             "MUT001",
             f"writing `{attribute}` in place also changes `{made}`, of which it may be made",
             f"make it of a copy (`{made}.clone()`)",
         )
+
+
+def _may_be_own(ctx: Context, name: str) -> bool:
+    """Whether ``self.weight`` of the class that is read may be made of a tensor of the file, and not only another's."""
+    owner = ctx.owner
+    if owner is None:
+        return True
+    for info in [*ctx.facts.functions.values(), *ctx.facts.names.values()]:
+        if info.settled is not None:
+            if name in dict(info.settled.of_globals):
+                return True
+            continue
+        if name not in dict(of_globals(ctx, info)):
+            continue
+        other = info.owner
+        if other is None or not _sets_its_own(ctx, info, name):
+            return True
+        classes = ctx.facts.classes.values()
+        if any({owner, other} <= set(one.lineage()) for one in classes):
+            return True
+    return False
+
+
+def _sets_its_own(ctx: Context, info: FunctionInfo, name: str) -> bool:
+    """Whether a method gives an attribute to ``self`` and to nothing else: neither to a part, nor to what it makes."""
+    for node in ctx.facts.tree.within(info.node, cst.AssignTarget, cst.AnnAssign, cst.Call):
+        if isinstance(node, cst.Call):
+            init = constructor(ctx, node)
+            kind = ctx.kind(node.func)
+            own = ctx.facts.classes.get(kind.name) if isinstance(kind, k.Class) else None
+            init = own.method("__init__") if own is not None else init
+            if init is not None:
+                if any(attribute == name for _, attribute, _ in handed_on(ctx, node, init)):
+                    return False
+            target: cst.CSTNode = node.func
+            if not registers(node) or not isinstance(target, cst.Attribute):
+                continue
+            if not ctx.is_self(target.value) and syntax.code(target.value) != "self":
+                return False
+        elif isinstance(node.target, cst.Attribute) and node.target.attr.value == name:
+            if syntax.code(node.target.value) != "self":
+                return False
+    return True
 
 
 def made_of_globals(ctx: Context) -> dict[str, str]:

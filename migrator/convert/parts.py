@@ -231,6 +231,8 @@ def _of_each(ctx: Context, value: cst.BaseExpression) -> cst.BaseExpression | No
             item, every = clause.target.value, clause.iter
         case _:
             return None
+    if not ctx.facts.tree.has(result):
+        return None  # of another file in the same circle
     for one in syntax.walk(result):
         if isinstance(one, (cst.Lambda, cst.NamedExpr)):
             return None

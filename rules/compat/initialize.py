@@ -165,7 +165,7 @@ def initialize(module, name, init, dtype=False):
     found, transposed = getattr(module, stored), isinstance(module, nnx.Linear) and name == "weight"
     if hasattr(
         module, f"{name}_u"
-    ):  # spectral_norm: one memory with weight_orig until the first call
+    ):  # spectral_norm: until the first call `weight` is `weight_orig`
         found, transposed = getattr(module, f"{name}_orig"), False
     if not isinstance(found, nnx.Variable):
         is_property = isinstance(getattr(type(module), stored, None), property)

@@ -120,6 +120,8 @@ _FUNCTIONS = frozenset(
 
 def _is_operand(ctx: Context, node: cst.BaseExpression) -> bool:
     """Whether something stands beside a tensor in an operation, or is handed to a function of tensors."""
+    if not ctx.facts.tree.has(node):
+        return False
     around = ctx.facts.tree.around(node)
     parent = around[-1]
     if isinstance(parent, cst.BinaryOperation):

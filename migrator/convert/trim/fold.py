@@ -119,6 +119,19 @@ def _attribute(node: ast.Attribute, known: Known) -> ast.expr:
     return _children(node, known)
 
 
+def _joined(node: ast.JoinedStr, known: Known) -> ast.expr:
+    """``f"{name}_orig"`` of a name that is known is a text."""
+    made = _children(node, known)
+    parts: list[str] = []
+    for one in made.values if made is not node else ():
+        whole = isinstance(one, ast.FormattedValue) and one.conversion == -1
+        value = one.value if whole and one.format_spec is None else one
+        if not isinstance(value, ast.Constant) or not isinstance(value.value, str):
+            return made
+        parts.append(value.value)
+    return made if made is node else constant("".join(parts))
+
+
 def _not(node: ast.UnaryOp, known: Known) -> ast.expr:
     made = _children(node, known)
     if isinstance(node.op, ast.Not):
@@ -362,6 +375,7 @@ _SPECIAL: dict[type, Callable[[Any, Known], Any]] = {
     ast.BinOp: _arithmetic,
     ast.Subscript: _item,
     ast.Tuple: _tuple,
+    ast.JoinedStr: _joined,
     ast.Lambda: _inner,
     ast.ListComp: _inner,
     ast.SetComp: _inner,
@@ -456,7 +470,23 @@ def _statement(node: ast.stmt, known: Known) -> list[ast.stmt]:
             return [node]
         return [changed(node, value=ast.Tuple(values, ast.Load()))]
     made = _children(node, known)
+    if made is not node and isinstance(made, ast.Expr):
+        made = _set(made)
     return [] if made is not node and _is_idle(made) else [made]
+
+
+def _set(node: ast.Expr) -> ast.stmt:
+    """``module.weight_orig = w`` for ``setattr(module, "weight_orig", w)``."""
+    call = node.value
+    if not isinstance(call, ast.Call) or text(call.func) != "setattr" or len(call.args) != 3:
+        return node
+    owner, name, value = call.args
+    if not isinstance(name, ast.Constant) or not str(name.value).isidentifier() or call.keywords:
+        return node
+    target = ast.Attribute(owner, str(name.value), ast.Store())
+    made = ast.copy_location(ast.Assign([target], value), node)
+    vars(made).update(lines=vars(node).get("lines"), changed=True)
+    return made
 
 
 def _is_idle(node: ast.stmt) -> bool:
