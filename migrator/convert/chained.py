@@ -8,6 +8,7 @@ from migrator import syntax
 from migrator.convert.alias import innermost, root_name
 from migrator.convert.context import Context, Failure
 from migrator.convert.memory import aliases, shared
+from migrator.convert.parts import is_new
 
 
 def check_chain(ctx: Context, node: cst.Call, target: cst.BaseExpression) -> None:
@@ -23,6 +24,14 @@ def check_chain(ctx: Context, node: cst.Call, target: cst.BaseExpression) -> Non
 
 def _reads(ctx: Context, node: cst.Call, target: cst.BaseExpression) -> bool:
     read = {name for one in node.args for name in syntax.names(one)}
+    state = memory = None
+    if ctx.frame is not None and ctx.statements:
+        facts = aliases(ctx, innermost(ctx))
+        state = facts.before.get(ctx.statements[-1].node)
+        memory = facts.memory(target, state) if state is not None else None
+    if memory and state is not None and isinstance(target, cst.Call) and is_new(memory):
+        if not any(shared(memory, theirs) for theirs in state.values()):
+            return False  # of nobody else: ``x.roll(1, 0).mul_(2).add_(x)``
     root = root_name(target, ctx)
     if root is not None and root.value in read:
         return True
@@ -33,13 +42,8 @@ def _reads(ctx: Context, node: cst.Call, target: cst.BaseExpression) -> bool:
     owner = path.rpartition(".")[0]
     if owner and any(isinstance(part, cst.Call) and _is_handed(part, owner) for part in every):
         return True
-    if ctx.frame is None or not ctx.statements:
+    if state is None or memory is None:
         return False
-    facts = aliases(ctx, innermost(ctx))
-    state = facts.before.get(ctx.statements[-1].node)
-    if state is None:
-        return False
-    memory = facts.memory(target, state)
     return any(shared(memory, state[name]) for name in read if name in state)
 
 

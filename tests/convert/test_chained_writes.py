@@ -53,6 +53,8 @@ LINES = [
     "self.b.copy_(x.mean(0)).add_(self.b); return y + self.b",
     "self.b.mul_(0.9).add_(mean_of(self)); return y + self.b",
     "self.w.data.div_(2).add_(self.w.data.mean()); return y + self.w",
+    "return x + y.roll(1, 0).mul_(0.3).add_(y.mul(0.7))",
+    "return torch.tanh(y.exp().mul_(2).sub_(y)) + y",
 ]
 KEPT = {
     "self.b.mul_(0.9).add_(x.mean(0), alpha=0.1); return y + self.b": "self.b[...] * 0.9 + ",
@@ -71,6 +73,10 @@ REFUSED = [
     "return y.mul_(2).add(y)",
     "return torch.stack([t.mul_(2).add_(t) for t in y.clone()])",
     "return F.relu(y, inplace=True).add_(y)",
+    *(
+        f"return x + y{view}.mul_(0.3).add_(y.sum())"
+        for view in (".view(-1)[:4]", ".float()", ".contiguous()", ".squeeze()", ".detach()")
+    ),
 ]
 
 

@@ -57,7 +57,9 @@ def test_a_method_that_writes_and_gives_back(body: str, call: str) -> None:
     told, theirs, ours = sides(HEADER + source)
     assert not told
     want = theirs["M"]()(X).detach().numpy()
-    np.testing.assert_allclose(ours["M"](rngs=nnx.Rngs(0))(jnp.asarray(X.numpy())), want, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        ours["M"](rngs=nnx.Rngs(0))(jnp.asarray(X.numpy())), want, rtol=1e-5, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("body", ["w.fill_(3); return 1", "w.fill_(3); v.fill_(2); return w"])
