@@ -20,7 +20,7 @@ from migrator.infer.narrowing import Narrowing
 from migrator.infer.optional import fallback, imports_another, without
 from migrator.infer.python import is_self, widen
 from migrator.infer.recurrent import holds_weights
-from migrator.infer.static import leaves, truth
+from migrator.infer.static import leaves, settled_by_calls, truth
 from migrator.infer.symbols import of_torch
 from migrator.infer.tied import in_turn, kept_whole
 from migrator.infer.told_later import begins_clearly, gathers
@@ -470,8 +470,7 @@ class Statements(Narrowing):
         known = self._static_truth(node.test)
         told = self.narrow(node.test, True), self.narrow(node.test, False)
         later = [self._leave_out(one) for one in told]
-        then = {**base, **told[0]}
-        other = {**base, **told[1]}
+        then, other = {**base, **told[0]}, {**base, **told[1]}
         first = self._branch(then, lambda: self.statement(node.body), later[0])
         orelse = node.orelse
         second = self._branch(
@@ -486,7 +485,8 @@ class Statements(Narrowing):
             self._merge([second])
             self._never(node.body)
         else:
-            self._merge([first, second])
+            holds = settled_by_calls(self.function, node.test)
+            self._merge([first, second] if holds is None else [first if holds else second])
 
     def _never(self, branch: cst.CSTNode | None) -> None:
         if branch is not None and branch not in self.facts.dead:

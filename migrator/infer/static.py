@@ -9,7 +9,7 @@ import libcst as cst
 
 from migrator.infer import devices
 from migrator.infer import kinds as k
-from migrator.infer.facts import Facts
+from migrator.infer.facts import Facts, FunctionInfo
 from migrator.infer.guards import asked_texts
 from migrator.infer.symbols import TORCH_VERSION, canonical, of_torch
 from migrator.source import dotted
@@ -563,3 +563,33 @@ def undecided_version(facts: Facts, test: cst.Comparison) -> bool:
     sides = [test.left, *(target.comparator for target in test.comparisons)]
     plain = [facts.kind(s) == TORCH_VERSION and not isinstance(s, cst.Call) for s in sides]
     return any(plain) and _compared(facts, test) is None
+
+
+def settled_by_calls(info: FunctionInfo | None, test: cst.CSTNode) -> bool | None:
+    """Whether ``if size is None:`` holds for all calls of a function, or for none; None where calls say nothing.
+
+    Where all give a number of Python, what such a default is computed of, ``size = lengths.max()``, says nothing of it.
+    """
+    if info is None or not info.call_sites or info.settled is not None or info.shared:
+        return None
+    match test:
+        case cst.Comparison(
+            left=cst.Name(value=name),
+            comparisons=[
+                cst.ComparisonTarget(operator=cst.Is(), comparator=cst.Name(value="None"))
+            ],
+        ):
+            handed = info.handed.get(name, {})
+            param = parameters(info.node).get(name)
+            if param is None or param.default is None:
+                return None
+            kinds = [handed.get(call) for call in info.call_sites]
+            if handed and all(one in (None, k.NONE) for one in kinds):
+                return True
+            numbers = all(
+                one is not None and k.scalar_type(one) in ("int", "float") for one in kinds
+            )
+            # who uses a module calls its forward pass
+            if numbers and info.short not in ("forward", "__call__", "__init__"):
+                return False
+    return None

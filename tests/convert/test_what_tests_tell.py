@@ -83,3 +83,51 @@ def test_old_constructors_of_sizes(name: str, size: str) -> None:
     want, got = theirs["f"](x), ours["f"](jnp.asarray(x.numpy()))
     assert got.shape == tuple(want.shape)
     np.testing.assert_array_equal(got, want.numpy())
+
+
+MASK = """
+def sequence_mask(length, max_length=None):
+    if max_length is None:
+        max_length = length.max()
+    x = torch.arange(max_length, dtype=length.dtype, device=length.device)
+    return x.unsqueeze(0) < length.unsqueeze(1)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        lengths = torch.tensor([1, 2, 4])
+        return self.fc(x) * sequence_mask(CALL).to(x.dtype)
+"""
+
+
+def test_a_length_that_every_call_gives() -> None:
+    check(MASK.replace("CALL", "lengths, x.size(1)"))
+
+
+@pytest.mark.parametrize("call", ["lengths", "lengths, lengths.sum()", "lengths, None"])
+def test_a_length_that_a_call_leaves_to_the_values(call: str) -> None:
+    assert "DYN003" in rules_of(MASK.replace("CALL", call))
+
+
+def test_a_length_of_a_forward_pass_may_be_left_out() -> None:
+    source = """
+        class Inner(nn.Module):
+            def forward(self, length, most=None):
+                if most is None:
+                    most = length.max()
+                return torch.arange(most).unsqueeze(0) < length.unsqueeze(1)
+
+
+        class M(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = Inner()
+
+            def forward(self, length):
+                return self.inner(length, length.size(0))
+        """
+    assert "DYN003" in rules_of(source)
