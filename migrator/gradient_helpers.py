@@ -13,6 +13,7 @@ What ``y`` was computed from stands where it is called, and so does the function
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -78,7 +79,9 @@ def _helpers(tree: cst.Module, asking: frozenset[str]) -> dict[str, _Helper]:
     for owner, function in _functions(tree):
         name = function.name.value
         found.setdefault(name, []).append(_helper(owner, function, asking))
-    whole = {name: one[0] for name, one in found.items() if len(one) == 1}
+    others = _bound(*(line for line in tree.body if not isinstance(line, _DEFINITIONS)))
+    named = Counter(n.name.value for n in syntax.walk(tree) if isinstance(n, _DEFINITIONS))
+    whole = {name: one[0] for name, one in found.items() if named[name] == 1 and name not in others}
     calls = {
         name: helper
         for name, helper in whole.items()
@@ -90,6 +93,9 @@ def _helpers(tree: cst.Module, asking: frozenset[str]) -> dict[str, _Helper]:
         for name, helper in calls.items()
         if not any(one is not helper and _calls_of(helper.function, one) for one in calls.values())
     }
+
+
+_DEFINITIONS = (cst.FunctionDef, cst.ClassDef)
 
 
 def _functions(tree: cst.Module) -> Iterator[tuple[str, cst.FunctionDef]]:
@@ -435,12 +441,19 @@ def _settled(line: Any, given: dict[str, cst.BaseExpression]) -> list[Any]:
         ) if name in given:
             value = given[name]
             is_none = isinstance(value, cst.Name) and value.value == "None"
-            if is_none or not isinstance(value, cst.Name):
+            if is_none or _is_something(value):
                 chosen = body if is_none is isinstance(operator, cst.Is) else orelse
                 if isinstance(chosen, cst.Else):
                     chosen = chosen.body
                 return list(chosen.body) if isinstance(chosen, cst.IndentedBlock) else []
     return [line]
+
+
+def _is_something(node: cst.BaseExpression) -> bool:
+    """Whether an argument is surely not None: ``torch.ones_like(u)``, ``2 * w``."""
+    if isinstance(node, cst.Call):
+        return syntax.code(node.func).startswith("torch.")
+    return isinstance(node, (cst.BinaryOperation, cst.UnaryOperation, cst.BaseNumber))
 
 
 def _with_ones(body: list[Any], result: cst.BaseExpression) -> tuple[list[Any], cst.BaseExpression]:

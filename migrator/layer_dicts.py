@@ -37,17 +37,26 @@ def as_places(tree: cst.Module, text: str) -> cst.Module:
         if isinstance(node, cst.ClassDef)
         for base in node.bases
     }
+    of_others = {
+        node.attr.value
+        for node in syntax.walk(tree)
+        if isinstance(node, cst.Attribute) and not _is_own(node, node.attr.value)
+    }
     body = [
-        _class(line) if isinstance(line, cst.ClassDef) and line.name.value not in heirs else line
+        _class(line, of_others)
+        if isinstance(line, cst.ClassDef) and line.name.value not in heirs
+        else line
         for line in tree.body
     ]
     same = all(new is old for new, old in zip(body, tree.body, strict=True))
     return tree if same else syntax.changed(tree, body=body)
 
 
-def _class(node: cst.ClassDef) -> cst.ClassDef:
+def _class(node: cst.ClassDef, of_others: set[str]) -> cst.ClassDef:
+    """A class with its dicts of layers; not those that are read of an instance somewhere, ``net.convs``."""
     for name in dict.fromkeys(_REGISTERED.findall(syntax.code(node))):
-        node = _of_dict(node, name) or node
+        if name not in of_others:
+            node = _of_dict(node, name) or node
     return node
 
 

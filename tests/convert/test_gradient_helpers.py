@@ -48,6 +48,7 @@ CASES = {
     "one": U + "return gradient(u, x)",
     "with what is given": U + "w = u.detach() * 2; g = gradient(u, x, grad_outputs=w); return g",
     "with an expression": U + "g = gradient(u, x, torch.ones_like(u) * 3); return g",
+    "with what may be None": U + "return gradient(u, x, self.h)",
     "twice": U + "g = gradient(u, x); return joined(g, gradient(gradient(u, x), x))",
     "within an expression": U + "return joined(u + gradient(u, x).sum(1, keepdim=True), u)",
     "of an expression": LEAF + "return gradient(torch.tanh(self.a(x)).sum(), x)",

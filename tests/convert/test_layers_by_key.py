@@ -97,6 +97,11 @@ def test_a_dict_or_list_that_changes_later_is_refused(more: str) -> None:
     assert rules_of(_source(*parts, more=more))
 
 
+def test_a_dict_that_others_read_is_refused() -> None:
+    source = _source(MADE[0], FILLED["a loop"], REGISTERED[0], LINES["looked up"])
+    assert rules_of(source + "\n\ndef first(net: M):\n    return net.convs[('up', 0)]\n")
+
+
 RESULTS = """
 class M(nn.Module):
     def __init__(self):

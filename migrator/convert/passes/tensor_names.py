@@ -78,10 +78,10 @@ def has_name(rw: Rewriter, node: cst.Call) -> Any:
     weight = isinstance(owner, cst.Attribute) and owner.attr.value in ("weight", "bias")
     if isinstance(kind, k.Tensor) and not weight:
         frame = rw.ctx.frame
-        if isinstance(owner, cst.Name) and frame is not None and owner.value in frame.info.params:
-            rw.ctx.helpers.use("jax")  # the function asks, as it may be handed something else
-            array = [cst.Arg(rw.visit(owner)), cst.Arg(syntax.parse("jax.Array"))]
-            return syntax.with_args(cst.Call(cst.Name("isinstance")), array)
+        if name.value in _SHAPED and isinstance(owner, cst.Name) and frame is not None:
+            if owner.value in frame.info.params:  # which may be handed a number as well
+                shape = cst.Arg(cst.SimpleString('"shape"'))
+                return syntax.with_args(cst.Call(node.func), [cst.Arg(rw.visit(owner)), shape])
         return cst.Name("True")
     whole = kind.inner if isinstance(kind, k.Optional) else kind
     unknown = weight and isinstance(whole, k.Unknown) and name.value == "data"
@@ -91,6 +91,10 @@ def has_name(rw: Rewriter, node: cst.Call) -> Any:
     asked = cst.Comparison(owner, [none])
     facts.kinds[asked] = k.BOOL
     return rw.visit(asked)
+
+
+_SHAPED = frozenset({"size", "shape", "ndim", "dim", "dtype", "numel"})
+"""What is asked of something to find out whether it is an array."""
 
 
 def _of_tensors(name: str) -> bool:
