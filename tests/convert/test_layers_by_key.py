@@ -102,6 +102,20 @@ def test_a_dict_that_others_read_is_refused() -> None:
     assert rules_of(source + "\n\ndef first(net: M):\n    return net.convs[('up', 0)]\n")
 
 
+@pytest.mark.parametrize(
+    "filled",
+    [
+        "self.convs.update({0: nn.Linear(4, 4)})",
+        "self.fill()",
+        "self.convs.setdefault(0, nn.Linear(4, 4))",
+    ],
+)
+def test_layers_that_come_into_a_dict_otherwise_are_refused(filled: str) -> None:
+    source = _source(MADE[0], filled, REGISTERED[0], "x = self.net[0](x)")
+    method = "    def fill(self):\n        self.convs[0] = nn.Linear(4, 4)\n\n    def forward"
+    assert "API008" in rules_of(source.replace("    def forward", method))
+
+
 RESULTS = """
 class M(nn.Module):
     def __init__(self):

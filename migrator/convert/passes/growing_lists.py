@@ -71,14 +71,36 @@ def _of_plain(
       Failure: they are lists of lists, something else may hold the list, or it is asked what stands in it.
     """
     ctx, name = rw.ctx, target.attr.value
-    nested = _is_of_lists(node.value)
-    if not (_is_grown_inside if nested else _is_grown)(ctx, owner, name, False):
+    nested, joined = _is_of_lists(node.value), _is_joined(ctx, owner, name)
+    if not joined and not (_is_grown_inside if nested else _is_grown)(ctx, owner, name, False):
         return None
-    if nested or _is_shared(ctx, target, name) or _is_asked(ctx, name):
+    if nested or joined or _is_shared(ctx, target, name) or _is_asked(ctx, name):
         what = "a list that the constructor fills gets tensors of the forward pass"
         advice = f"begin with a list of nothing (`self.{name} = [None] * n`), and return what is collected"
         raise Failure(node, "TRC003", what, advice)
     return _as_data(rw, node)
+
+
+def _is_joined(ctx: Context, owner: ClassInfo, name: str) -> bool:
+    """Whether a method gives the attribute another list with tensors: ``self.steps = self.steps + [x]``."""
+    building = set(constructing(ctx, owner))
+    for info in ctx.facts.classes.values():
+        if owner not in info.lineage() and info not in owner.lineage():
+            continue
+        for method in info.methods.values():
+            if method in building or method.settled is not None:
+                continue
+            for line in ctx.facts.tree.within(method.node.body, cst.Assign):
+                sides = [line.value.left, line.value.right] if _adds(line.value) else []
+                listed = (side for side in sides if isinstance(side, (cst.List, cst.ListComp)))
+                if any(syntax.is_own(one.target, name) for one in line.targets):
+                    if any(holds_tensor(ctx.kind(side)) for side in listed):
+                        return True
+    return False
+
+
+def _adds(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add)
 
 
 def _is_asked(ctx: Context, name: str) -> bool:

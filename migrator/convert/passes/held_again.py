@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.containing import inner, plainly_kept
+from migrator.convert.containing import constructing, inner, plainly_kept
 from migrator.convert.context import Context
 from migrator.convert.nested_layers import is_layer
 from migrator.convert.passes import targets
@@ -254,18 +254,38 @@ def _is_empty(node: cst.BaseExpression) -> bool:
 
 
 def _is_filled_with_layers(rw: Rewriter, name: str) -> bool:
-    """``self.blocks[i] = nn.Linear(2, 2)`` in the constructor."""
-    ctx, frame = rw.ctx, rw.ctx.frame
-    for line in (
-        ctx.facts.tree.within(frame.info.node.body, cst.Assign) if frame is not None else ()
-    ):
-        target = line.targets[0].target
-        held = target.value if isinstance(target, cst.Subscript) else None
-        if not isinstance(held, cst.Attribute) or not ctx.is_self(held.value):
-            continue
-        if held.attr.value == name and isinstance(ctx.facts.kind(line.value), k.Module):
-            return not is_function(rw, line.value)
+    """``self.blocks[i] = nn.Linear(2, 2)`` in the constructor or what it calls; ``self.blocks.update({…})``."""
+    ctx, owner = rw.ctx, rw.ctx.owner
+    tree = ctx.facts.tree
+    for method in constructing(ctx, owner) if owner is not None else ():
+        for line in tree.within(method.node.body, cst.Assign):
+            target = line.targets[0].target
+            held = target.value if isinstance(target, cst.Subscript) else None
+            layer = isinstance(ctx.facts.kind(line.value), k.Module)
+            if held is not None and layer and syntax.is_own(held, name):
+                return not is_function(rw, line.value)
+        for call in tree.within(method.node.body, cst.Call):
+            func = call.func
+            if not isinstance(func, cst.Attribute) or func.attr.value not in _FILLING:
+                continue
+            if syntax.is_own(func.value, name):
+                given = [one for item in call.args for one in _given_to(item.value)]
+                layers = [one for one in given if isinstance(ctx.facts.kind(one), k.Module)]
+                if any(not is_function(rw, one) for one in layers):
+                    return True
     return False
+
+
+_FILLING = frozenset({"update", "setdefault"})
+
+
+def _given_to(value: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """What ``update({"a": layer})`` and ``setdefault("a", layer)`` put into a dict."""
+    if isinstance(value, cst.Dict):
+        return [one.value for one in value.elements]
+    if isinstance(value, cst.DictComp):
+        return [value.value]
+    return [value]
 
 
 def _is_own(ctx: Context, node: cst.BaseExpression) -> bool:
