@@ -126,7 +126,7 @@ def test_lists_of_numbers_that_get_tensors(made: str) -> None:
         ("[[] for _ in range(2)]", "self.cs[0].append(x)", "self.cs[0][0]"),
         ("[0, 0]", "self.cs[0] = x", "(self.cs[0] if torch.is_tensor(self.cs[1]) else x)"),
         ("[0, 0]", "self.cs[0] = x; kept = self.cs; kept[1] = x", "self.cs[0]"),
-        ("[0, 0]", "self.cs = self.cs + [x]", "self.cs[-1]"),
+        ("[0, 0]", "self.cs = self.cs + [x * 2]", "self.cs[-1]"),
     ],
 )
 def test_lists_that_flax_does_not_look_into_are_refused(made: str, fills: str, reads: str) -> None:
