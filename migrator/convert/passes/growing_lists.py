@@ -22,7 +22,7 @@ from migrator.infer import kinds as k
 def _grows(ctx: Context) -> bool:
     if not {"append", "extend", "insert"}.isdisjoint(ctx.words):
         return True
-    return any(sign in ctx.source.text for sign in ("+=", ", self.", "[None", "] = "))
+    return any(sign in ctx.source.text for sign in ("+=", ", self.", "] = ", "= ["))
 
 
 _LISTS = (cst.List, cst.Tuple, cst.Call, cst.ListComp, cst.BinaryOperation)
