@@ -267,3 +267,18 @@ def _is_of_torch(func: cst.Attribute) -> bool:
     """Whether a function of torch makes a tensor of its own: ``torch.cat``, ``torch.autograd.Variable``."""
     path = syntax.code(func)
     return path.startswith("torch.") and func.attr.value not in _AS_IT_IS
+
+
+def fresh_name(name: str, used: set[str]) -> str:
+    """A name like another that is none of those in use, among which it is from now on."""
+    found, number = name, 1
+    while found in used:
+        number += 1
+        found = f"{name}_{number}"
+    used.add(found)
+    return found
+
+
+def assigned(name: str, value: cst.BaseExpression) -> cst.SimpleStatementLine:
+    """``name = value``"""
+    return cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(cst.Name(name))], value)])

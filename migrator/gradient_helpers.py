@@ -21,7 +21,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.asked_gradients import may_ask, spelled
+from migrator.asked_gradients import assigned, fresh_name, may_ask, spelled
 from migrator.assignments import BINDING, bound, bound_by, with_functions, with_statements
 
 _DEEP = 3
@@ -367,9 +367,10 @@ class _Caller:
             if name not in own and (_is_part(value) or _is_constant(value)):
                 names[name] = value
                 continue
-            names[name] = cst.Name(self._new(name))
+            new = self._new(name)
+            names[name] = cst.Name(new)
             if not _is_bound_first(body, name):
-                lines.append(_assigned(names[name], value.deep_clone()))
+                lines.append(assigned(new, value.deep_clone()))
         if helper.first is not None:
             names[helper.first] = cst.Name(self.itself)
         for name in sorted(own - set(given)):
@@ -378,12 +379,7 @@ class _Caller:
         return lines, _renamed(syntax.unparenthesized(whole), names)
 
     def _new(self, name: str) -> str:
-        found, number = name, 1
-        while found in self.used:
-            number += 1
-            found = f"{name}_{number}"
-        self.used.add(found)
-        return found
+        return fresh_name(name, self.used)
 
 
 def _is(one: object, other: object) -> bool:
@@ -510,11 +506,6 @@ def _replaced(line: Any, old: cst.CSTNode, new: cst.BaseExpression) -> Any:
         return new if node is old else syntax.rebuild(node, visit)
 
     return visit(line)
-
-
-def _assigned(name: cst.BaseExpression, value: cst.BaseExpression) -> cst.SimpleStatementLine:
-    target: Any = name
-    return cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(target)], value)])
 
 
 # what is left of them

@@ -21,7 +21,16 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.asked_gradients import Asked, is_named, may_ask, read, roots_of, spelled
+from migrator.asked_gradients import (
+    Asked,
+    assigned,
+    fresh_name,
+    is_named,
+    may_ask,
+    read,
+    roots_of,
+    spelled,
+)
 from migrator.assignments import bound, with_functions
 from migrator.leading_lines import Line, Lines, names_bound, read_freely
 
@@ -456,7 +465,7 @@ class _Function:
             if asked.kept is False:
                 return cut
             name = self._new(f"{asked.inputs[place]}_grad")
-            before.append(_assigned(name, made))
+            before.append(assigned(name, made))
             test = syntax.code(asked.kept)
             before.append(syntax.statement(f"if not ({test}):\n    {name} = {name}.detach()\n"))
             return cst.Name(name)
@@ -495,12 +504,7 @@ class _Function:
         return syntax.substitute(whole, variable | {"__c__": syntax.unparenthesized(ones)})
 
     def _new(self, name: str) -> str:
-        found, number = name, 1
-        while found in self.used:
-            number += 1
-            found = f"{name}_{number}"
-        self.used.add(found)
-        return found
+        return fresh_name(name, self.used)
 
 
 def _is_sum(node: cst.BaseExpression) -> bool:
@@ -568,10 +572,6 @@ def _value_of(line: Any, name: str) -> cst.BaseExpression | None:
 
 def _copied(line: Any) -> Any:
     return syntax.changed(line.deep_clone(), leading_lines=[])
-
-
-def _assigned(name: str, value: cst.BaseExpression) -> cst.SimpleStatementLine:
-    return cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(cst.Name(name))], value)])
 
 
 def _tuple(values: list[cst.BaseExpression]) -> cst.Tuple:

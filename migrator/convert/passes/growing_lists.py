@@ -6,7 +6,7 @@ call later it is missing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import libcst as cst
@@ -15,7 +15,7 @@ from migrator import syntax
 from migrator.convert.containing import PUTTING, constructing, holds_tensor, put_into
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
-from migrator.infer import ClassInfo
+from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 
 
@@ -72,7 +72,7 @@ def _of_plain(
     """
     ctx, name = rw.ctx, target.attr.value
     nested, joined = _is_of_lists(node.value), _is_joined(ctx, owner, name)
-    if not joined and not (_is_grown_inside if nested else _is_grown)(ctx, owner, name, False):
+    if not joined and not _is_grown(ctx, owner, name, unknown=False, inside=nested):
         return None
     if nested or joined or _is_shared(ctx, target, name) or _is_asked(ctx, name):
         what = "a list that the constructor fills gets tensors of the forward pass"
@@ -83,20 +83,24 @@ def _of_plain(
 
 def _is_joined(ctx: Context, owner: ClassInfo, name: str) -> bool:
     """Whether a method gives the attribute another list with tensors: ``self.steps = self.steps + [x]``."""
+    for method in _running(ctx, owner):
+        for line in ctx.facts.tree.within(method.node.body, cst.Assign):
+            sides = [line.value.left, line.value.right] if _adds(line.value) else []
+            listed = (side for side in sides if isinstance(side, (cst.List, cst.ListComp)))
+            if any(syntax.is_own(one.target, name) for one in line.targets):
+                if any(holds_tensor(ctx.kind(side)) for side in listed):
+                    return True
+    return False
+
+
+def _running(ctx: Context, owner: ClassInfo) -> Iterator[FunctionInfo]:
+    """The methods of a class and its relatives in the file that build nothing."""
     building = set(constructing(ctx, owner))
     for info in ctx.facts.classes.values():
-        if owner not in info.lineage() and info not in owner.lineage():
-            continue
-        for method in info.methods.values():
-            if method in building or method.settled is not None:
-                continue
-            for line in ctx.facts.tree.within(method.node.body, cst.Assign):
-                sides = [line.value.left, line.value.right] if _adds(line.value) else []
-                listed = (side for side in sides if isinstance(side, (cst.List, cst.ListComp)))
-                if any(syntax.is_own(one.target, name) for one in line.targets):
-                    if any(holds_tensor(ctx.kind(side)) for side in listed):
-                        return True
-    return False
+        if owner in info.lineage() or info in owner.lineage():
+            for method in info.methods.values():
+                if method not in building and method.settled is None:
+                    yield method
 
 
 def _adds(node: cst.BaseExpression) -> bool:
@@ -117,11 +121,6 @@ def _is_asked(ctx: Context, name: str) -> bool:
             if any(one.attr.value == name for one in inside):
                 return True
     return False
-
-
-def _is_grown_inside(ctx: Context, owner: ClassInfo, name: str, unknown: bool) -> bool:
-    """Whether a method puts a tensor into a list within a list: ``self.steps[i].append(x)``."""
-    return _is_grown(ctx, owner, name, unknown, inside=True)
 
 
 def _is_of_numbers(value: cst.BaseExpression) -> bool:
@@ -214,19 +213,13 @@ def _is_grown(
 ) -> bool:
     """Whether a method that builds nothing puts a tensor into the list or tuple ``self.name``.
 
-    ``unknown``: or what may be one, as it is of no known kind.
+    ``unknown``: or what may be one, as it is of no known kind. ``inside``: or into a list within it.
     """
-    building = set(constructing(ctx, owner))
-    for info in ctx.facts.classes.values():
-        if owner not in info.lineage() and info not in owner.lineage():
-            continue
-        for method in info.methods.values():
-            if method in building or method.settled is not None:
-                continue
-            for node in ctx.facts.tree.within(method.node.body, *PUTTING):
-                if _puts_tensor(ctx, node, name, unknown, inside):
-                    return True
-    return False
+    return any(
+        _puts_tensor(ctx, node, name, unknown, inside)
+        for method in _running(ctx, owner)
+        for node in ctx.facts.tree.within(method.node.body, *PUTTING)
+    )
 
 
 def _puts_tensor(
