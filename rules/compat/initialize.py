@@ -153,6 +153,11 @@ def _of_function(layer):
     return _FUNCTIONS.get(name, "")
 
 
+def _is_spectral(module, name):
+    """Whether ``torch.nn.utils.spectral_norm`` computes a weight: from ``weight_orig``, with ``weight_u`` beside it."""
+    return hasattr(module, "is_computed") and hasattr(module, f"{name}_u")
+
+
 def initialize(module, name, init, dtype=False):
     """Give a layer's ``weight`` or ``bias`` the value ``init(array)``; the array has torch's layout.
 
@@ -163,9 +168,7 @@ def initialize(module, name, init, dtype=False):
     stored = next((n for kind, n in _STORED if isinstance(module, kind)), "weight")
     stored = stored if name == "weight" else name
     found, transposed = getattr(module, stored), isinstance(module, nnx.Linear) and name == "weight"
-    if hasattr(
-        module, f"{name}_u"
-    ):  # spectral_norm: until the first call `weight` is `weight_orig`
+    if _is_spectral(module, name):  # until the first call `weight` is `weight_orig`, one memory
         found, transposed = getattr(module, f"{name}_orig"), False
     if not isinstance(found, nnx.Variable):
         is_property = isinstance(getattr(type(module), stored, None), property)
@@ -189,7 +192,7 @@ def initialize(module, name, init, dtype=False):
 
 def overwrite(module, name, change):
     """``initialize`` in a forward pass: the parameter keeps its gradient, as torch's does that is written by ``data``."""
-    if not hasattr(module, f"{name}_u"):  # what spectral_norm computes is written to for nothing
+    if not _is_spectral(module, name):  # what that computes is written to for nothing
         initialize(module, name, lambda array: with_data(array, change(array)))
 
 
