@@ -10,7 +10,7 @@ from migrator.convert.context import Context
 from migrator.convert.passing import is_replaced, passes
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
-from migrator.infer.first import Beginnings
+from migrator.infer.beginnings import Beginnings
 
 _LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential"})
 

@@ -17,7 +17,8 @@ from migrator.convert.passing import passes
 from migrator.convert.sharing import inplace_argument
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
-from migrator.infer.first import Beginnings, is_own
+from migrator.infer.beginnings import Beginnings
+from migrator.infer.first import is_own
 from migrator.infer.python import PARTIAL
 
 

@@ -185,7 +185,10 @@ def is_value(rw: Rewriter, node: cst.BaseExpression) -> bool:
         isinstance(node, cst.Attribute) and rw.ctx.is_self(node.value) and rw.ctx.owner is not None
     ):
         values = []
-        for info in rw.ctx.owner.lineage():
+        lineage = rw.ctx.owner.lineage()
+        if any(info.settled is not None for info in lineage):
+            return False  # what another file gives it is not seen here
+        for info in lineage:
             values += _assigned(info.node, node.attr.value, attribute=True)
     else:
         return False
