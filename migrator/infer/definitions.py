@@ -11,6 +11,7 @@ from migrator import syntax
 from migrator.infer import kinds as k
 from migrator.infer.annotations import from_hint
 from migrator.infer.asked_of_type import asked_of_type
+from migrator.infer.counting import counts_for, counts_items
 from migrator.infer.evidence import (
     ASKED,
     asks_training,
@@ -267,6 +268,8 @@ class Definitions(Statements):
             self.facts.kinds[param.name] = kind
         if isinstance(params.star_arg, cst.Param):
             item = k.TENSOR if forward and not params.star_arg.annotation else k.UNKNOWN
+            if item == k.TENSOR and counts_items(self.facts.tree, info.node, uses):
+                item = k.INT
             layers = None if forward else layers_of(info)
             self.env[params.star_arg.name.value] = k.Sequence(layers or item, "tuple")
         if params.star_kwarg is not None:
@@ -374,7 +377,10 @@ class Definitions(Statements):
         if hinted:
             found = found | {"numpy"}  # that it has a shape says nothing then
         array = hinted and param.annotation is not None and _is_array(param.annotation)
-        return seen or info.evidence.get(name) or guess(found, forward, array)
+        kind = seen or info.evidence.get(name) or guess(found, forward, array)
+        if forward and kind == k.TENSOR and not found and counts_for(self.facts, info, name):
+            return k.INT
+        return kind
 
 
 def _is_one_number(hinted: k.Kind | None) -> bool:

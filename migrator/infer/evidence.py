@@ -217,8 +217,12 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
             if _name_of(node.func) == "from_numpy":
                 for item in node.args[:1]:
                     note(item.value, "ndarray")  # it takes nothing else
+            if maker in _SHAPING:
+                for item in _sizes(node):
+                    note(item.value, "int")
             for item in _bounds(node, maker):
-                note(item.value, "int")
+                for one in _counts(item.value):
+                    note(one, "int")
             if isinstance(node.func, cst.Name) and node.func.value == "range":
                 for item in node.args:
                     note(item.value, "int")
@@ -387,6 +391,33 @@ def _bounds(call: cst.Call, maker: str) -> list[cst.Arg]:
         if (item.keyword is None and place in places and not item.star)
         or (item.keyword is not None and item.keyword.value in names)
     ]
+
+
+def _sizes(call: cst.Call) -> list[cst.Arg]:
+    """``n`` of ``x.view(-1, n)``; ``torch.reshape`` and ``einops.repeat`` take a tensor first."""
+    of = call.func.value if isinstance(call.func, cst.Attribute) else None
+    if isinstance(of, cst.Name) and of.value in _LIBRARIES:
+        return []
+    plain = not any(item.star or item.keyword for item in call.args)
+    texts = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
+    if not plain or len(call.args) < 2 or any(isinstance(a.value, texts) for a in call.args):
+        return []
+    return list(call.args)
+
+
+_SHAPING = frozenset("view reshape repeat expand".split())
+_LIBRARIES = frozenset("torch th np numpy einops jnp".split())
+
+
+def _counts(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """``step`` and ``n`` of ``step + n``: what a number of steps is reckoned from."""
+    if isinstance(node, cst.BinaryOperation) and isinstance(
+        node.operator, (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide)
+    ):
+        yield from _counts(node.left)
+        yield from _counts(node.right)
+    else:
+        yield node
 
 
 _BOUNDS = {"arange": ((0, 1), ("start", "end")), "linspace": ((2,), ("steps",))}
