@@ -17,6 +17,7 @@ from migrator.absent import without_kernels
 from migrator.built_results import under_own_names
 from migrator.byte_masks import as_booleans
 from migrator.chained_writes import in_lines
+from migrator.child_tables import without_tables
 from migrator.chosen_lists import in_one
 from migrator.chosen_makers import called_apart
 from migrator.class_functions import said_static
@@ -119,7 +120,7 @@ _READINGS: tuple[Callable[[cst.Module, str], cst.Module], ...] = (
     *(by_place, counted, called_apart, by_parameter, without_guards, as_numbers, over_all),
     *(under_tests, without_kernels, as_built, as_lists, in_one, as_booleans, on_copies, in_lines),
     *(asked_first, as_defaults, as_places, under_own_names, in_one_list, in_callers),
-    *(by_pullback, said_static, as_parameters, beside_classes, one_by_one),
+    *(by_pullback, said_static, as_parameters, beside_classes, one_by_one, without_tables),
 )
 """What reads a file as if some of its statements were others that do the same, each what the one before gives."""
 

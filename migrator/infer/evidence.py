@@ -202,6 +202,8 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
         elif kind is cst.Call:
             note(node.func, "called")
             called.add(node.func)
+            if (index := _place_of_called(node.func)) is not None:
+                note(index, "option")
             if other_receiver(node) is not None:
                 others.add(node.func)
             maker = node.func.attr.value if type(node.func) is cst.Attribute else ""
@@ -391,6 +393,14 @@ def _bounds(call: cst.Call, maker: str) -> list[cst.Arg]:
         if (item.keyword is None and place in places and not item.star)
         or (item.keyword is not None and item.keyword.value in names)
     ]
+
+
+def _place_of_called(func: cst.BaseExpression) -> cst.BaseExpression | None:
+    """``i`` of ``self.layers[i](x)``: a place in a list of layers, or a name."""
+    if not isinstance(func, cst.Subscript) or not isinstance(func.value, cst.Attribute):
+        return None
+    index = func.slice[0].slice if len(func.slice) == 1 else None
+    return index.value if isinstance(index, cst.Index) else None
 
 
 def _sizes(call: cst.Call) -> list[cst.Arg]:
