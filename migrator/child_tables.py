@@ -25,7 +25,7 @@ def without_tables(tree: cst.Module, text: str) -> cst.Module:
     if not names or _OWN.search(text):
         return tree
     changed: Any = tree.visit(_Tables(names))
-    return changed  # type: ignore[no-any-return]
+    return changed
 
 
 class _Tables(cst.CSTTransformer):

@@ -177,6 +177,8 @@ class SettledClass:
     """Attributes that are numpy arrays and no data of the module."""
     begins_in_place: bool = False
     """Of a class derived from Sequential: its first layer may overwrite what it is called with."""
+    record: tuple[str, ...] = ()
+    """Of a named tuple: the hints of its fields."""
     given: dict[str, k.Kind] = field(default_factory=dict, compare=False)
     """What its own file gives its attributes, whatever others put there."""
 

@@ -22,6 +22,7 @@ from migrator.convert.passes.classes import needs_constructor
 from migrator.convert.passes.handing import called_parameters
 from migrator.convert.passes.host_arrays import keeps_for_numpy
 from migrator.convert.passes.initializers import writes_first_parameter
+from migrator.convert.passes.records import hints_of
 from migrator.convert.passes.tying import loose_heads, tied_heads
 from migrator.convert.returned import returned_arguments, returned_state
 from migrator.convert.updates import updates
@@ -205,6 +206,7 @@ class ForeignClass(ClassInfo):
             data["named"],
             frozenset(data["host_arrays"]),
             data["begins_in_place"],
+            tuple(data["record"]),
             dict(self.attributes),
         )
 
@@ -261,6 +263,7 @@ def _class(ctx: Context, info: ClassInfo) -> Data:
         "constructor": info.torch_base is not None and needs_constructor(ctx, info),
         "named": is_named(ctx, info),
         "begins_in_place": may_begin_in_place(ctx, info),
+        "record": hints_of(info),
         "loose": sorted(loose_heads(ctx, info)) if info.torch_base else [],
         "tied": [[head, syntax.code(weight)] for head, weight in sorted(tied.items())],
     }

@@ -91,9 +91,8 @@ def _parameter(
     kind = ctx.kind(old)
     if isinstance(old, cst.IfExp) and isinstance(new, cst.IfExp):
         body, orelse = ((old.body, new.body), (old.orelse, new.orelse))
-        return syntax.changed(
-            new, body=_parameter(rw, node, *body), orelse=_parameter(rw, node, *orelse)
-        )
+        either = [b if _is_none(a) else _parameter(rw, node, a, b) for a, b in (body, orelse)]
+        return syntax.changed(new, body=either[0], orelse=either[1])
     if not isinstance(kind, k.Tensor):
         raise _unclear(node)
     if targets.holds_parameter(ctx, old) or targets.makes_parameter(ctx, old):
@@ -111,6 +110,11 @@ def _parameter(
     ctx.helpers.use("nnx")
     made: cst.Call = syntax.with_args(cst.Call(syntax.parse("nnx.Param")), [cst.Arg(new)])
     return made
+
+
+def _is_none(node: cst.BaseExpression) -> bool:
+    """``None``, of which torch's list makes no parameter."""
+    return isinstance(node, cst.Name) and node.value == "None"
 
 
 def _names_existing(ctx: Context, name: cst.Name) -> bool:

@@ -11,6 +11,7 @@ from migrator import syntax
 from migrator.convert.containing import holds_tensor, levels
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 
 _TENSOR = re.compile(r"\bTensor\b|\bArray\b")
@@ -104,9 +105,8 @@ def nested_records(ctx: Context, node: cst.Assign) -> bool:
     """Whether a list, tuple or dict has named tuples of tensors in it."""
     for kind in levels(ctx.kind(node.value)):
         info = ctx.facts.classes.get(kind.type) if isinstance(kind, k.Other) else None
-        if info is not None and info.settled is None and _derives(info.node):
-            if _fields(node, info.node):
-                return True
+        if info is not None and _fields(node, info.short, hints_of(info)):
+            return True
     return False
 
 
@@ -115,8 +115,8 @@ def _holds_tensors(ctx: Context, node: cst.Assign, value: cst.BaseExpression) ->
         return _holds_tensors(ctx, node, value.left) or _holds_tensors(ctx, node, value.right)
     kind = ctx.kind(value)
     info = ctx.facts.classes.get(kind.type) if isinstance(kind, k.Other) else None
-    if info is not None and info.settled is None and _derives(info.node):
-        return _fields(node, info.node)
+    if info is not None and (hints := hints_of(info)):
+        return _fields(node, info.short, hints)
     if not isinstance(value, cst.Call) or ctx.words.isdisjoint(_MAKING):
         return False
     ordered = syntax.code(value.func).rpartition(".")[2] == "OrderedDict"
@@ -131,17 +131,25 @@ def _derives(node: cst.ClassDef) -> bool:
     return any(syntax.code(base.value).rpartition(".")[2] == "NamedTuple" for base in node.bases)
 
 
-def _fields(node: cst.Assign, named: cst.ClassDef) -> bool:
-    """Whether a field of a named tuple is a tensor, by its hint."""
-    body: Any = named.body.body
+def hints_of(info: ClassInfo) -> tuple[str, ...]:
+    """The hints of the fields of a class that is a named tuple, also of another file."""
+    if info.settled is not None:
+        return info.settled.record
+    if not _derives(info.node):
+        return ()
+    body: Any = info.node.body.body
     lines = (line.body[0] for line in body if isinstance(line, cst.SimpleStatementLine))
-    hints = [
+    return tuple(
         syntax.code(one.annotation.annotation) for one in lines if isinstance(one, cst.AnnAssign)
-    ]
+    )
+
+
+def _fields(node: cst.Assign, name: str, hints: tuple[str, ...]) -> bool:
+    """Whether a field of a named tuple is a tensor, by its hint."""
     tensors = [hint for hint in hints if _TENSOR.search(hint)]
     others = [hint for hint in hints if hint not in tensors and not _NUMBER.fullmatch(hint)]
     if tensors and others:
-        what = f"{named.name.value} holds tensors beside `{others[0]}`, which Flax cannot tell apart in a tuple"
+        what = f"{name} holds tensors beside `{others[0]}`, which Flax cannot tell apart in a tuple"
         raise Failure(node, "API008", what, "keep the tensors as attributes of the module")
     return bool(tensors)
 
