@@ -12,6 +12,7 @@ from migrator.infer.distributions import DISTRIBUTIONS, of_distribution
 from migrator.infer.expressions import Expressions, type_name
 from migrator.infer.facts import ClassInfo
 from migrator.infer.inverses import is_child
+from migrator.infer.named_tuples import ANEW, RECORD
 from migrator.infer.norms import MAYBE_AFFINE, TRACKING, is_affine, may_lack
 from migrator.infer.recurrent import TABLES
 from migrator.infer.symbols import TORCH_VERSION, symbol, tensor_attribute, tensor_only
@@ -99,6 +100,8 @@ class Attributes(Expressions):
             return k.Function(f"numpy.ndarray.{name}", value)
         if isinstance(value, k.Other) and value.type.startswith(DISTRIBUTIONS):
             return of_distribution(value, name)
+        if value == RECORD and name == "_replace":
+            return k.Function(ANEW, value)
         if isinstance(value, k.Other):
             return k.UNKNOWN
         if isinstance(value, k.Unknown) and tensor_only(name):

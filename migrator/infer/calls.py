@@ -25,9 +25,9 @@ from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.inverses import is_of_no_tensor
 from migrator.infer.items import is_of_items
 from migrator.infer.module_methods import ModuleMethods, drops_layers
+from migrator.infer.named_tuples import OBJECTS, RECORD_CLASS, made_by, record_of
 from migrator.infer.pullbacks import of_pullback
 from migrator.infer.python import (
-    NAMED_TUPLES,
     PARTIAL,
     class_of_object,
     is_self,
@@ -305,6 +305,8 @@ class Calls(ModuleMethods):
             return self.call_own(method, args, callee)
         if is_transform(callee):
             return k.TENSOR
+        if callee == RECORD_CLASS:
+            return record_of(args)
         if callee == k.Other("typing.TypeVar"):
             bound = dict(args).get("bound", k.UNKNOWN)
             return bound if isinstance(bound, k.Class) else k.UNKNOWN
@@ -350,8 +352,8 @@ class Calls(ModuleMethods):
             return partial(args)
         if name.startswith(PARTIAL):
             return partial_result(name)
-        if name.startswith("dataclasses.") or name in NAMED_TUPLES:
-            return k.Other("")
+        if name.startswith("dataclasses.") or name in OBJECTS:
+            return made_by(name)
         if name.startswith(("numpy.random.", "random.")) and node is not None:
             if self.function is not None and drops_layers(self.facts, self.function, node):
                 self.function.draws = True

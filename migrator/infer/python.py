@@ -29,10 +29,6 @@ def widen(kind: k.Kind) -> k.Kind:
     return kind
 
 
-NAMED_TUPLES = frozenset(["collections.namedtuple", "typing.NamedTuple"])
-"""Functions that make a class, which is no module."""
-
-
 def is_self(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.Name) and node.value == "self"
 

@@ -13,6 +13,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
+from migrator.infer.named_tuples import RECORD
 
 _TENSOR = re.compile(r"\bTensor\b|\bArray\b")
 _MAKING = ("OrderedDict", "namedtuple", "NamedTuple")
@@ -104,6 +105,8 @@ def _is_dataclass(node: cst.BaseExpression) -> bool:
 def nested_records(ctx: Context, node: cst.Assign) -> bool:
     """Whether a list, tuple or dict has named tuples of tensors in it."""
     for kind in levels(ctx.kind(node.value)):
+        if kind == RECORD:
+            return True
         info = ctx.facts.classes.get(kind.type) if isinstance(kind, k.Other) else None
         if info is not None and _fields(node, info.short, hints_of(info)):
             return True
@@ -114,6 +117,9 @@ def _holds_tensors(ctx: Context, node: cst.Assign, value: cst.BaseExpression) ->
     if isinstance(value, cst.BooleanOperation):
         return _holds_tensors(ctx, node, value.left) or _holds_tensors(ctx, node, value.right)
     kind = ctx.kind(value)
+    kind = kind.inner if isinstance(kind, k.Optional) else kind
+    if kind == RECORD:
+        return True
     info = ctx.facts.classes.get(kind.type) if isinstance(kind, k.Other) else None
     if info is not None and (hints := hints_of(info)):
         return _fields(node, info.short, hints)
