@@ -34,6 +34,7 @@ from migrator.given_back import on_copies
 from migrator.gradient_helpers import in_callers
 from migrator.guards import without_guards
 from migrator.hit_rows import over_all
+from migrator.initialised import within_parameters
 from migrator.layer_dicts import as_places
 from migrator.lifted import beside_classes
 from migrator.lines import assigned, split
@@ -120,7 +121,8 @@ _READINGS: tuple[Callable[[cst.Module, str], cst.Module], ...] = (
     *(by_place, counted, called_apart, by_parameter, without_guards, as_numbers, over_all),
     *(under_tests, without_kernels, as_built, as_lists, in_one, as_booleans, on_copies, in_lines),
     *(asked_first, as_defaults, as_places, under_own_names, in_one_list, in_callers),
-    *(by_pullback, said_static, as_parameters, beside_classes, one_by_one, without_tables),
+    *(by_pullback, said_static, as_parameters, beside_classes, one_by_one),
+    *(without_tables, within_parameters),
 )
 """What reads a file as if some of its statements were others that do the same, each what the one before gives."""
 

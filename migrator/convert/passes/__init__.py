@@ -47,6 +47,7 @@ ORDER = (
     "classes",
     "class_names",
     "class_questions",
+    "wrapped_parameters",
     "freezing",
     "put_elsewhere",
     "state_reads",
