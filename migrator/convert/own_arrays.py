@@ -51,7 +51,7 @@ def _is_traced(ctx: Context, info: ClassInfo) -> bool:
 
     if any(one in forward_pass(ctx) for one in info.methods.values()):
         return True
-    modules = [one for one in ctx.facts.classes.values() if one.torch_base]
+    modules = [one for one in ctx.facts.classes.values() if one.torch_base and not one.settled]
     return any(
         isinstance(call.func, cst.Name) and call.func.value == info.node.name.value
         for one in modules

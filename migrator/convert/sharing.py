@@ -167,14 +167,27 @@ def is_view(owner: k.Kind, name: str) -> bool:
 
 
 def is_view_index(ctx: Context, node: cst.Subscript) -> bool:
-    """Whether an index makes a view: integers, slices, None and Ellipsis do; tensors and lists copy."""
+    """Whether an index may make a view: integers, slices, None and Ellipsis do; lists and masks copy, and so do tensors.
+
+    A tensor without axes that holds a whole number counts as that number, and is a view
+    (``aten/src/ATen/TensorIndexing.h``: ``is_tracing`` aside, it is selected).
+    """
     for element in node.slice:
         index = element.slice
         if isinstance(index, cst.Index):
             kind = ctx.kind(index.value)
-            if isinstance(kind, k.Tensor) or isinstance(index.value, cst.List):
+            if isinstance(kind, k.Tensor) and (kind.dtype == "bool" or kind.rank):
+                return False
+            if isinstance(index.value, cst.List):
+                return False
+            if isinstance(kind, k.Sequence) and kind.type == "list" and _is_number(kind.item):
                 return False
     return True
+
+
+def _is_number(kind: k.Kind) -> bool:
+    """Whether what a list holds is a whole number: a list of slices makes views, as a tuple of them does."""
+    return k.scalar_type(kind) == "int"
 
 
 def of_copy(node: cst.Call) -> bool:
