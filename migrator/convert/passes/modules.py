@@ -12,6 +12,7 @@ from migrator import syntax
 from migrator.convert.children import is_named
 from migrator.convert.context import Context, Failure
 from migrator.convert.handed import check_handed_over
+from migrator.convert.handed_devices import without_devices
 from migrator.convert.passes.applying import (
     applied_first,
     applied_function,
@@ -142,7 +143,7 @@ def _passed_on(
     rw: Rewriter, call: cst.Call, rules: Sequence[Rule], refused: set[str], positional: int = 8
 ) -> cst.Call:
     """``super().__init__(*args, **kwargs)`` of a class with torch's arguments: what it does not take raises there."""
-    given = [a for a in _named_from_device(call.args, rules) if not _is_device(a)]
+    given = without_devices(rw.ctx, call.args, rules)
     plain = [a for a in given if not a.star and a.keyword is None]
     named = {a.keyword.value for a in given if a.keyword is not None}
     if len(plain) > positional or named & (refused | {"device"}):
@@ -150,25 +151,6 @@ def _passed_on(
     func = syntax.parse("super().__init__")
     made = syntax.with_args(syntax.changed(call, func=func), [rw.visit(a) for a in given])
     return syntax.add_keyword(made, "rngs", rw.ctx.rngs(call))
-
-
-def _named_from_device(args: Sequence[cst.Arg], rules: Sequence[Rule]) -> list[cst.Arg]:
-    """The arguments, of which ``device`` and those behind it have their names: the output takes no device."""
-    names = rules[0].positional if rules else []
-    if "device" not in names or any(a.star == "*" for a in args):
-        return list(args)
-    first = names.index("device")
-    made = []
-    for i, one in enumerate(args):
-        behind = one.keyword is None and not one.star and first <= i < len(names)
-        made.append(syntax.arg(one.value, names[i]) if behind else one)
-    return made
-
-
-def _is_device(arg: cst.Arg) -> bool:
-    """``device=device``, which JAX has no use for."""
-    named = arg.keyword is not None and arg.keyword.value == "device"
-    return named and isinstance(arg.value, cst.Name | cst.Attribute | cst.SimpleString)
 
 
 def _by_super(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
