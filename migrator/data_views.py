@@ -1,6 +1,7 @@
 """Names for the data of a parameter that is written through them: ``w = up.weight.data; w[0, 0] = 1``.
 
-The name shows the parameter's memory. Flax's arrays have no such names, and the write is one to the parameter itself.
+The name shows the parameter's memory. Flax's arrays have no such names, and the write is one to the parameter itself. So
+is ``w = conv.weight`` of what ``torch.nn.init`` is handed.
 """
 
 from __future__ import annotations
@@ -15,14 +16,20 @@ from migrator import syntax
 from migrator.assignments import bound, is_written, with_functions
 
 _NAMED = re.compile(r"^[ \t]*(\w+)\s*=\s*[\w.\[\]]+\.(?:weight|bias)\w*\.data\s*(?:#.*)?$", re.M)
+_PARAMETER = re.compile(r"^[ \t]*(\w+)\s*=\s*[\w.\[\]]+\.(?:weight|bias)\w*\s*(?:#.*)?$", re.M)
+_INITIALISES = re.compile(
+    r"(?:^|\.)(?:uniform|normal|constant|ones|zeros|xavier|kaiming|orthogonal|trunc)\w*_$"
+)
 _ASKED = frozenset("size shape dim ndim numel dtype device".split())
 
 
 def by_parameter(tree: cst.Module, text: str) -> cst.Module:
     """A file that writes to ``up.weight.data`` by that name."""
-    if ".data" not in text:
-        return tree
-    names = {n for n in _NAMED.findall(text) if re.search(rf"\b{n}\s*[\[.]", text)}
+    names = set()
+    if ".data" in text:
+        names |= {n for n in _NAMED.findall(text) if re.search(rf"\b{n}\s*[\[.]", text)}
+    if "init" in text:
+        names |= {n for n in _PARAMETER.findall(text) if re.search(rf"_\(\s*{n}\b", text)}
     if not names:
         return tree
     return with_functions(tree, lambda one: _function(one, names))
@@ -43,16 +50,19 @@ def _data(function: cst.FunctionDef, name: str) -> cst.Attribute | None:
     if len(values) != 1 or not isinstance(values[0], cst.Attribute):
         return None
     data = values[0]
-    root = _root(data.value)
-    if data.attr.value != "data" or not root or not isinstance(data.value, cst.Attribute):
+    root, parameter = _root(data.value), data
+    if data.attr.value == "data" and isinstance(data.value, cst.Attribute):
+        parameter = data.value
+    if not root or not parameter.attr.value.startswith(("weight", "bias")):
         return None
-    if not data.value.attr.value.startswith(("weight", "bias")):
+    written = is_written(function.body, name) if parameter is not data else False
+    if not written and not (parameter is data and _is_initialised(function.body, name)):
         return None
-    if sum(one == root for one, _ in bindings) > 1 or not is_written(function.body, name):
+    if sum(one == root for one, _ in bindings) > 1:
         return None
     if not all(_comes_first(loop, name, data) for loop in _loops(function, root)):
         return None
-    path = syntax.code(data.value)
+    path = syntax.code(parameter)
     named = False
     for node in syntax.walk(function.body):
         named = named or node is data
@@ -63,6 +73,16 @@ def _data(function: cst.FunctionDef, name: str) -> cst.Attribute | None:
         if isinstance(node, (cst.FunctionDef, cst.Lambda, cst.Global, cst.Nonlocal)):
             return None
     return data
+
+
+def _is_initialised(body: cst.BaseSuite, name: str) -> bool:
+    """Whether ``init.normal_(w)`` stands there by itself."""
+    for node in syntax.walk(body):
+        match node:
+            case cst.Expr(cst.Call(func=func, args=[cst.Arg(value=cst.Name(value=said)), *_])):
+                if said == name and _INITIALISES.search(syntax.code(func)):
+                    return True
+    return False
 
 
 def _loops(function: cst.FunctionDef, root: str) -> Iterator[cst.For | cst.CompFor]:
@@ -120,7 +140,8 @@ def _written_out(body: cst.BaseSuite, name: str, data: cst.Attribute) -> Any:
             return node
         if isinstance(node, cst.Attribute):
             if isinstance(node.value, cst.Name) and node.attr.value in _ASKED:
-                return syntax.changed(node, value=data.value) if node.value.value == name else node
+                asked = data.value if data.attr.value == "data" else data
+                return syntax.changed(node, value=asked) if node.value.value == name else node
             return syntax.rebuild(node, lambda one: one if one is node.attr else visit(one))
         if isinstance(node, cst.Arg) and node.keyword is not None:
             return syntax.rebuild(node, lambda one: one if one is node.keyword else visit(one))
