@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from migrator.infer.branches import leaves
 from migrator.source import dotted
 from migrator.texts import pattern
 
@@ -34,7 +36,7 @@ def by_table(rw: Rewriter, node: cst.Assign) -> None:
     for one in node.targets:
         match one.target:
             case cst.Subscript(cst.Call() as table, [cst.SubscriptElement(cst.Index(key))]):
-                if dotted(table.func) == "globals":
+                if dotted(table.func) == "globals" and not _is_new(rw.ctx, node, key):
                     _check(rw.ctx, node, rw.ctx.facts.tree.root, pattern(key))
 
 
@@ -43,8 +45,39 @@ def at_once(rw: Rewriter, node: cst.Call) -> None:
     """Raise a Failure for ``globals().update(…)``."""
     match node.func:
         case cst.Attribute(cst.Call() as table, cst.Name("update")):
+            given = node.args[0].value if len(node.args) == 1 and not node.args[0].star else None
+            if isinstance(given, cst.Dict) and all(
+                isinstance(one, cst.DictElement) and _is_new(rw.ctx, node, one.key)
+                for one in given.elements
+            ):
+                return
             if dotted(table.func) == "globals":
                 _check(rw.ctx, node, rw.ctx.facts.tree.root, ".*")
+
+
+def _is_new(ctx: Context, node: cst.CSTNode, key: cst.BaseExpression) -> bool:
+    """Whether lines before have left the function where the name is there: ``if name in globals(): raise …``."""
+    tree = ctx.facts.tree
+    around = tree.around(node) if tree.has(node) else []
+    function = next((one for one in reversed(around) if isinstance(one, cst.FunctionDef)), None)
+    for line in function.body.body if function is not None else ():
+        if tree.holds(line, node):
+            return False
+        if isinstance(line, cst.If) and leaves(line.body):
+            for one in _either(line.test):
+                match one:
+                    case cst.Comparison(left, [cst.ComparisonTarget(cst.In(), table)]):
+                        named = syntax.code(left) == syntax.code(key)
+                        if named and syntax.code(table) in ("globals()", "globals().keys()"):
+                            return True
+    return False
+
+
+def _either(test: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """``a`` and ``b`` of ``a or b``."""
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.Or):
+        return [*_either(test.left), *_either(test.right)]
+    return [test]
 
 
 def _check(ctx: Context, node: cst.CSTNode, around: cst.CSTNode, names: str) -> None:
