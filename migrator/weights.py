@@ -352,6 +352,21 @@ def _leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
         yield path, tree
 
 
+def _held_at(module: Any, path: tuple[str, ...]) -> Any:
+    """What a module holds at an attribute path; None where it has no such place."""
+    for name in path:
+        try:
+            if isinstance(module, Mapping):
+                module = module[name]
+            elif isinstance(module, (list, tuple, nnx.List)):
+                module = module[int(name)]
+            else:
+                module = getattr(module, name)
+        except (AttributeError, KeyError, IndexError, ValueError):
+            return None
+    return module
+
+
 def _export(slot: Slot, value: Any) -> np.ndarray:
     array = np.array(value.T if slot.transposed else value, order="C", copy=True)
     if array.dtype == np.int32 and not slot.variable.has_metadata(_INT32_IN_TORCH):
@@ -385,6 +400,11 @@ def to_state_dict(flax_module: Any, like: nnx.Module | None = None) -> dict[str,
     for slot in wanted:
         if slot.path in by_path:
             values[id(slot.variable)] = by_path.pop(slot.path)
+    known = {id(slot.variable) for slot in wanted}
+    for path in list(by_path):  # of what has two names Flax may tell another than torch
+        held = id(_held_at(like, path))
+        if held in known:
+            values[held] = by_path.pop(path)
     if by_path:
         names = ", ".join(".".join(path) for path in by_path)
         raise KeyError(f"arrays without a torch name in the module: {names}")
