@@ -53,6 +53,8 @@ def containers(rw: Rewriter, node: cst.Assign) -> Any:
         return _declared(rw, node, inside) if inside is not None else None
     if _holds_containers(ctx, node.value) and nests_layers(ctx, owner, target.attr.value):
         raise plainly_kept(node)
+    if _holds_computed(ctx, owner, node.value):
+        raise plainly_kept(node)
     if isinstance(node.value, cst.Call) and ctx.facts.callee(node.value) in _NUMPY_TUPLES:
         ctx.helpers.use("nnx")
         return syntax.changed(
@@ -78,6 +80,19 @@ def containers(rw: Rewriter, node: cst.Assign) -> Any:
     ctx.helpers.use("nnx")
     func = _container(rw, node, kind)
     return syntax.changed(node, value=cst.Call(func, [cst.Arg(_in_parens(rw.visit(node.value)))]))
+
+
+def _holds_computed(ctx: Context, owner: ClassInfo, value: cst.BaseExpression) -> bool:
+    """``[self.layer0, self.layer1]`` of what ``setattr`` made, which may be layers that Flax must be told of."""
+    inside = value.elements if isinstance(value, (cst.Dict, cst.List, cst.Tuple)) else ()
+    own = [
+        one.value
+        for one in inside
+        if isinstance(one.value, cst.Attribute) and ctx.is_self(one.value.value)
+    ]
+    return any(isinstance(ctx.kind(one), k.Unknown) for one in own) and ctx.facts.tree.spells(
+        owner.node, ("setattr", "add_module", "register_module")
+    )
 
 
 def _holds_containers(ctx: Context, value: cst.BaseExpression) -> bool:
