@@ -236,6 +236,22 @@ def test_tied_gradients_stand_under_every_name() -> None:
     np.testing.assert_array_equal(found["b.weight"], found["again.weight"])
 
 
+@pytest.mark.parametrize("held", ["ops", "a", "zops"])
+def test_gradients_of_layers_in_a_plain_dict_have_their_own_names(held: str) -> None:
+    class Held(nnx.Module):
+        def __init__(self) -> None:
+            self.q = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+            setattr(
+                self, held, nnx.data({"q": self.q})
+            )  # Flax tells it by the name that sorts first
+
+    module = Held()
+    grads = nnx.grad(lambda m: getattr(m, held)["q"](jnp.ones((1, 3))).sum())(module)
+    found = to_state_dict(grads, like=module)
+    assert set(found) == {"q.weight", "q.bias"}
+    np.testing.assert_array_equal(found["q.bias"], np.ones(3))
+
+
 def test_moments_of_an_optimiser_are_exported() -> None:
     net = Net(rngs=nnx.Rngs(0))
     optimizer = nnx.Optimizer(net, optax.adam(1e-3), wrt=nnx.Param)

@@ -1,0 +1,132 @@
+"""Parameters that are initialised where they are made stay parameters; of what else is made of one torch keeps some."""
+
+from __future__ import annotations
+
+import pytest
+from flax import nnx
+
+import migrator
+from tests.convert.tools import X, loaded, rules_of, same
+
+HEAD = """\
+from torch.nn.init import xavier_uniform_
+
+
+def given_back(w):
+    nn.init.normal_(w)
+    return w
+
+
+def filled(w, std=0.1):
+    with torch.no_grad():
+        return w.normal_(0, std)
+
+
+def made(n):
+    return nn.init.normal_(nn.Parameter(torch.empty(n, 1)), 0, 0.1)
+
+
+class M(nn.Module):
+    def __init__(self, n=4):
+        super().__init__()
+        {line}
+
+    def own(self, w):
+        nn.init.uniform_(w)
+        return w
+
+    def forward(self, x):
+        return x @ self.w
+"""
+KEPT = [
+    "self.w = nn.init.xavier_uniform_(nn.Parameter(torch.empty(n, 1)))",
+    "self.w = xavier_uniform_(nn.Parameter(data=torch.empty(n, 1)))",
+    "self.w = torch.nn.init.normal_(tensor=torch.nn.Parameter(torch.empty(n, 1)), std=0.2)",
+    "self.w = nn.init.ones_(nn.Parameter(torch.empty(n, 1), requires_grad=False))",
+    'self.register_parameter("w", nn.init.zeros_(nn.Parameter(torch.empty(n, 1))))',
+    'setattr(self, "w", nn.init.normal_(nn.Parameter(torch.empty(n, 1))))',
+    "self.w = nn.init.constant_(nn.Parameter(torch.empty(n, 1)), 0.5).requires_grad_(True)",
+    "self.w = given_back(nn.Parameter(torch.empty(n, 1)))",
+    "self.w = filled(nn.Parameter(torch.empty(n, 1)), std=0.5)",
+    "self.w = self.own(nn.Parameter(torch.empty(n, 1)))",
+    "self.w = made(n)",
+    "self.w = nn.Parameter(torch.randn(n, 1)).contiguous()",
+]
+
+
+@pytest.mark.parametrize("line", KEPT)
+def test_they_are_parameters(line: str) -> None:
+    theirs, ours, _ = loaded(HEAD.format(line=line))
+    model = theirs["M"]()
+    takes = "rngs" in ours["M"].__init__.__annotations__
+    port = ours["M"](**({"rngs": nnx.Rngs(0)} if takes else {}))
+    assert set(migrator.to_state_dict(port)) == {"w"} == set(model.state_dict())
+    migrator.load_state_dict(port, model.state_dict())
+    same(model, port, X.numpy())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self.w = nn.Parameter(torch.randn(n, 1)).float()",
+        "self.w = nn.Parameter(torch.randn(n, 1)).to(torch.float32)",
+        "self.w = nn.Parameter(torch.randn(n, 1)).detach()",
+        "self.w = nn.Parameter(torch.randn(n, 1)).contiguous().double()",
+        "self.w = nn.Parameter(torch.randn(n, 1), requires_grad=False).mul_(2)",
+        "self.w = torch.abs_(nn.Parameter(torch.randn(n, 1), requires_grad=False))",
+        "self.w = (lambda w: w)(nn.Parameter(torch.randn(n, 1)))",
+    ],
+)
+def test_what_may_be_the_parameter_or_not_is_said(line: str) -> None:
+    assert "API009" in rules_of(HEAD.format(line=line))
+
+
+def test_of_a_function_in_a_name_of_torchs_only_its_own_lines_tell() -> None:
+    source = HEAD.replace("def made(n)", "def zeros_(w):\n    return w * 0\n\n\ndef made(n)")
+    theirs, ours, _ = loaded(source.format(line="self.w = zeros_(nn.Parameter(torch.ones(n, 1)))"))
+    assert "w" not in dict(theirs["M"]().named_parameters())
+    assert not isinstance(ours["M"](rngs=nnx.Rngs(0)).w, nnx.Param)
+
+
+def test_a_name_for_a_weight_that_is_initialised() -> None:
+    theirs, ours, _ = loaded("""\
+def branch_init(conv, branches):
+    weight = conv.weight
+    n = weight.size(0) * weight.size(1)
+    nn.init.constant_(weight, 1.0 / (n * branches))
+    nn.init.constant_(conv.bias, 0)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Linear(4, 2)
+        branch_init(self.conv, 3)
+
+    def forward(self, x):
+        return self.conv(x)
+""")
+    same(theirs["M"](), ours["M"](rngs=nnx.Rngs(0)), X.numpy())
+
+
+@pytest.mark.parametrize("scale", ["None", "0.5"])
+def test_a_list_of_parameters_or_none(scale: str) -> None:
+    theirs, ours, _ = loaded(f"""\
+class M(nn.Module):
+    def __init__(self, scale={scale}):
+        super().__init__()
+        self.gamma = nn.ParameterList([
+            nn.Parameter(scale * torch.ones(4)) if scale is not None else None for _ in range(2)
+        ])
+        self.more = nn.ParameterList([nn.Parameter(torch.ones(4)) if scale is not None else None])
+        self.layers = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
+
+    def forward(self, x):
+        for layer, gamma in zip(self.layers, self.gamma):
+            y = layer(x)
+            x = x + (y if gamma is None else gamma * y)
+        return x if self.more[0] is None else x * self.more[0]
+""")
+    model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
+    migrator.load_state_dict(port, model.state_dict())
+    same(model, port, X.numpy(), jit=True)

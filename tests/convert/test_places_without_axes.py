@@ -1,0 +1,62 @@
+"""Items at places that tensors say: one without axes counts as a number, and gives a view that is written through."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.convert.tools import check, rules_of
+
+SOURCE = """\
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Linear(4, 4)
+        self.rows = [0, 2]
+        self.register_buffer("place", torch.tensor(1), persistent=False)
+        self.register_buffer("places", torch.tensor([0, 1]), persistent=False)
+
+    def forward(self, x):
+        x = self.scale(x)
+        columns = []
+        for i in range(2):
+            columns.append(i)
+        {line}
+        part {write}
+        return x{more}
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "part = x[torch.tensor(0)]",
+        "part = x[self.place]",
+        "part = x[:, self.place]",
+        "i = torch.tensor([0, 1])[1]; part = x[i]",
+        "i = x.sum().long() * 0; part = x[i]",
+        "i = x.argmax(); part = x.view(-1)[i]",
+        "i = torch.argmax(x[:, 0]); part = x[i, 1:]",
+    ],
+)
+@pytest.mark.parametrize("write", [".mul_(2)", "+= 1"])
+def test_what_is_written_to_the_view_is_not_lost(line: str, write: str) -> None:
+    assert "MUT001" in rules_of(SOURCE.format(line=line, write=write, more=""))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "part = x[:, [0, 1]]",
+        "part = x[:, columns]",
+        "part = x[self.rows]",
+        "part = x[list(range(2))]",
+        "part = x[x[:, 0] > 0].mean()",
+    ],
+)
+def test_lists_and_masks_copy(line: str) -> None:
+    check(SOURCE.format(line=line, write="+= 1", more=" + part.sum()"))
+
+
+def test_a_list_of_slices_makes_a_view() -> None:
+    line = "at = [slice(0, 1), slice(0, 2)]; part = x[tuple(at)]"
+    assert rules_of(SOURCE.format(line=line, write="+= 1", more=""))
