@@ -28,6 +28,7 @@ from migrator.embedding_options import as_defaults
 from migrator.errors import UserError
 from migrator.evaluated import spelled_out
 from migrator.findings import UNREADABLE, Finding
+from migrator.float_functional import by_functions
 from migrator.fresh_weights import as_parameters
 from migrator.gathered_lists import in_one_list
 from migrator.given_back import on_copies
@@ -122,7 +123,7 @@ _READINGS: tuple[Callable[[cst.Module, str], cst.Module], ...] = (
     *(under_tests, without_kernels, as_built, as_lists, in_one, as_booleans, on_copies, in_lines),
     *(asked_first, as_defaults, as_places, under_own_names, in_one_list, in_callers),
     *(by_pullback, said_static, as_parameters, beside_classes, one_by_one),
-    *(without_tables, within_parameters),
+    *(without_tables, within_parameters, by_functions),
 )
 """What reads a file as if some of its statements were others that do the same, each what the one before gives."""
 

@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrator import syntax, texts
 from migrator.convert import tracking
-from migrator.convert.context import Failure
+from migrator.convert.context import Context, Failure
 from migrator.convert.opening import opened
 from migrator.convert.passes.functions import stopped
 from migrator.convert.rewriter import PASS, Rewriter, converts
@@ -387,12 +387,34 @@ def assert_(rw: Rewriter, node: cst.Assert) -> Any:
             blocks=False,
         )
         return []
+    if _asks_gradient(rw.ctx, node.test):
+        rw.ctx.report(
+            node,
+            "TRC011",
+            "an assertion on what autograd records of a tensor is left out: arrays have no such state",
+            "",
+            severity="info",
+            blocks=False,
+        )
+        return []
     with rw.ctx.no_hoisting():
         test = condition(rw, node.test)
         msg = rw.visit(node.msg) if node.msg is not None else None
     if test is node.test and msg is node.msg:
         return node
     return syntax.changed(node, test=syntax.unparenthesized(test), msg=msg)
+
+
+def _asks_gradient(ctx: Context, test: cst.BaseExpression) -> bool:
+    """``not x.requires_grad``, ``x.requires_grad is False``."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return _asks_gradient(ctx, test.expression)
+    match test:
+        case cst.Comparison(left, [cst.ComparisonTarget(_, cst.Name("True" | "False"))]):
+            return _asks_gradient(ctx, left)
+        case cst.Attribute(of, cst.Name("requires_grad")):
+            return isinstance(ctx.facts.kind(of), k.Tensor)
+    return False
 
 
 @converts(cst.IfExp)
