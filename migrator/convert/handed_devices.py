@@ -8,6 +8,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.infer import kinds as k
 from rules.definitions import Rule
 
 
@@ -43,7 +44,7 @@ def _may_come(ctx: Context) -> bool:
         return owner is not None
     heirs = {one.short for one in ctx.facts.classes.values() if owner in one.lineage()}
     for call in ctx.source.index.of_type(cst.Call):
-        if not syntax.names(call.func).keys() & heirs and not _is_by_name(call.func):
+        if not syntax.names(call.func).keys() & heirs and not _may_be_any(ctx, call.func):
             continue
         for item in call.args:
             if item.star == "**" or (item.keyword is not None and item.keyword.value == "device"):
@@ -51,9 +52,9 @@ def _may_come(ctx: Context) -> bool:
     return False
 
 
-def _is_by_name(func: cst.BaseExpression) -> bool:
+def _may_be_any(ctx: Context, func: cst.BaseExpression) -> bool:
     """``norm_layer(…)``, which may be any class."""
-    return isinstance(func, cst.Name) and not func.value[:1].isupper()
+    return isinstance(func, cst.Name) and isinstance(ctx.kind(func), (k.Class, k.Unknown))
 
 
 def _filtered(arg: cst.Arg) -> cst.Arg:
