@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
 import pytest
 from flax import nnx
 
@@ -130,3 +131,43 @@ class M(nn.Module):
     model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
     migrator.load_state_dict(port, model.state_dict())
     same(model, port, X.numpy(), jit=True)
+
+
+BIAS = """\
+class M(nn.Module):
+    def __init__(self, n=3, c=4):
+        super().__init__()
+        self.weight = nn.Parameter(torch.Tensor(n, c))
+        self.bias = None
+        {more}
+        self.reset_parameters()
+
+    def later(self, n):
+        {later}
+
+    def reset_parameters(self):
+        self.weight.data.uniform_(-1, 1)
+        if self.bias is not None:
+            self.bias.data.uniform_(-1, 1)
+
+    def forward(self, x):
+        return F.linear(x, self.weight, self.bias)
+"""
+
+
+def test_a_bias_that_is_never_there_is_not_initialised() -> None:
+    theirs, ours, code = loaded(BIAS.format(more="pass", later="return n"))
+    model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
+    migrator.load_state_dict(port, model.state_dict())
+    same(model, port, X.numpy())
+    assert "if self.bias is not None" not in code
+
+
+def test_a_bias_that_comes_in_a_method_is_initialised() -> None:
+    source = BIAS.format(more="self.later(n)", later="self.bias = nn.Parameter(torch.zeros(n))")
+    theirs, ours, code = loaded(source)
+    model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
+    assert float(jnp.abs(port.bias[...]).max()) > 0
+    migrator.load_state_dict(port, model.state_dict())
+    same(model, port, X.numpy())
+    assert "if self.bias is not None" in code

@@ -171,6 +171,8 @@ def _short(node: cst.CSTNode) -> str:
 def asked_of_torch(rw: Rewriter, node: cst.If) -> Any:
     """``if not torch.jit.is_scripting():``, ``if hasattr(torch, "…"):`` → the branch that runs."""
     known = truth(rw.ctx.facts, node.test)
+    if known is None and _stays_none(rw.ctx, node.test):
+        known = False
     if known is None:
         return None
     if known:
@@ -178,6 +180,32 @@ def asked_of_torch(rw: Rewriter, node: cst.If) -> Any:
     if isinstance(node.orelse, cst.If):
         return rw.statement(syntax.changed(node.orelse, leading_lines=node.leading_lines))
     return opened(rw, node, node.orelse.body) if node.orelse is not None else []
+
+
+_BUILDING = frozenset(
+    "__init__ reset_parameters _reset_parameters init_weights _init_weights".split()
+)
+
+
+def _stays_none(ctx: Context, test: cst.BaseExpression) -> bool:
+    """``if self.bias is not None:`` where a layer is initialised that has no bias, whatever it is built with."""
+    frame, owner, linked = ctx.frame, ctx.owner, ctx.facts.linked
+    match test:
+        case cst.Comparison(asked, [cst.ComparisonTarget(cst.IsNot(), cst.Name("None"))]):
+            pass
+        case _:
+            return False
+    if frame is None or owner is None or frame.info.short not in _BUILDING:
+        return False
+    if not isinstance(asked, cst.Attribute) or not ctx.is_self(asked.value):
+        return False
+    if owner.torch_base != "torch.nn.Module" or owner.attribute(asked.attr.value) != k.NONE:
+        return False
+    if len(owner.lineage()) > 1 or (linked is not None and linked.shared(owner.name)):
+        return False
+    if any(owner in one.lineage() for one in ctx.facts.classes.values() if one is not owner):
+        return False
+    return not ctx.facts.tree.spells(owner.node, ("setattr", "__dict__"))
 
 
 @converts(cst.If)
