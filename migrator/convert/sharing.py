@@ -9,6 +9,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.several import is_several
 from migrator.infer import kinds as k
 from migrator.infer.python import PARTIAL
 from rules import definitions
@@ -177,6 +178,8 @@ def is_view_index(ctx: Context, node: cst.Subscript) -> bool:
         if isinstance(index, cst.Index):
             kind = ctx.kind(index.value)
             if isinstance(kind, k.Tensor) and (kind.dtype == "bool" or kind.rank):
+                return False
+            if isinstance(kind, k.Tensor) and is_several(ctx, index.value):
                 return False
             if isinstance(index.value, cst.List):
                 return False

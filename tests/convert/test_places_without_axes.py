@@ -36,6 +36,8 @@ class M(nn.Module):
         "i = x.sum().long() * 0; part = x[i]",
         "i = x.argmax(); part = x.view(-1)[i]",
         "i = torch.argmax(x[:, 0]); part = x[i, 1:]",
+        "i = torch.arange(2); i = i[0]; part = x[i]",
+        "_, i = x[:, 0].max(0); part = x[i]",
     ],
 )
 @pytest.mark.parametrize("write", [".mul_(2)", "+= 1"])
@@ -51,6 +53,12 @@ def test_what_is_written_to_the_view_is_not_lost(line: str, write: str) -> None:
         "part = x[self.rows]",
         "part = x[list(range(2))]",
         "part = x[x[:, 0] > 0].mean()",
+        "part = x[torch.tensor([0, 1])]",
+        "i = torch.arange(2) * 1; part = x[:, i]",
+        "part = x[self.places.long()]",
+        "i = torch.topk(x[:, 0], 2)[1]; part = x[i]",
+        "i = x[:, 0].sort().indices; part = x[i]",
+        "i = torch.tensor([[0, 1]]).view(-1); part = x[i]",
     ],
 )
 def test_lists_and_masks_copy(line: str) -> None:
