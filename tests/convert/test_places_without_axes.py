@@ -54,11 +54,11 @@ def test_what_is_written_to_the_view_is_not_lost(line: str, write: str) -> None:
         "part = x[list(range(2))]",
         "part = x[x[:, 0] > 0].mean()",
         "part = x[torch.tensor([0, 1])]",
-        "i = torch.arange(2) * 1; part = x[:, i]",
+        "at = torch.arange(2) * 1; part = x[:, at]",
         "part = x[self.places.long()]",
-        "i = torch.topk(x[:, 0], 2)[1]; part = x[i]",
-        "i = x[:, 0].sort().indices; part = x[i]",
-        "i = torch.tensor([[0, 1]]).view(-1); part = x[i]",
+        "at = torch.topk(x[:, 0], 2)[1]; part = x[at]",
+        "at = x[:, 0].sort().indices; part = x[at]",
+        "at = torch.tensor([[0, 1]]).view(-1); part = x[at]",
     ],
 )
 def test_lists_and_masks_copy(line: str) -> None:
