@@ -58,7 +58,25 @@ def _returned(function: cst.FunctionDef) -> str | None:
                 return None
         if isinstance(one, (cst.Yield, cst.FunctionDef, cst.Lambda)):
             return None
-    return first
+    return first if _only_filled(function, first) else None
+
+
+_ASKING = frozenset("_calculate_fan_in_and_fan_out _calculate_correct_fan len".split())
+
+
+def _only_filled(function: cst.FunctionDef, name: str) -> bool:
+    """Whether a function does nothing else with an argument than to ask for its size, fill it and return it."""
+    seen = 0
+    for one in syntax.walk(function.body):
+        held: list[cst.CSTNode | None] = []
+        if isinstance(one, cst.Attribute):
+            held = [one.value]
+        elif isinstance(one, cst.Return):
+            held = [one.value]
+        elif isinstance(one, cst.Call) and _last(one.func) in _NAMES | _ASKING:
+            held = [item.value for item in one.args]
+        seen += sum(isinstance(node, cst.Name) and node.value == name for node in held)
+    return seen == syntax.names(function.body)[name]
 
 
 def _gives(value: cst.BaseExpression | None, name: str) -> bool:

@@ -171,3 +171,11 @@ def test_a_bias_that_comes_in_a_method_is_initialised() -> None:
     migrator.load_state_dict(port, model.state_dict())
     same(model, port, X.numpy())
     assert "if self.bias is not None" in code
+
+
+def test_a_function_that_keeps_what_it_initialises_is_handed_the_parameter() -> None:
+    source = HEAD.replace(
+        "def given_back(w):\n", "KEPT = []\n\n\ndef given_back(w):\n    KEPT.append(w)\n"
+    )
+    line = "self.w = given_back(nn.Parameter(torch.empty(n, 1)))"
+    assert "API009" in rules_of(source.format(line=line))
