@@ -9,7 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.alias import bound_arguments
 from migrator.convert.context import Context, Failure
-from migrator.convert.returned import returned_arguments
+from migrator.convert.returned import ANY, returned_arguments
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 
@@ -59,7 +59,9 @@ def _is_unclear(ctx: Context, value: cst.BaseExpression) -> bool:
     if info is None:
         return False
     given = returned_arguments(ctx, info)
-    return any(param in given and item in handed for param, item in bound_arguments(value, info))
+    return ANY in given or any(
+        param in given and item in handed for param, item in bound_arguments(value, info)
+    )
 
 
 def _made(ctx: Context, node: cst.BaseExpression) -> bool:
