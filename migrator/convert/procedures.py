@@ -12,7 +12,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.alias import bound_arguments, root_name, statement_of
-from migrator.convert.context import Context
+from migrator.convert.context import Context, Failure
 from migrator.convert.handed_on import is_handed_on
 from migrator.convert.memory import aliases
 from migrator.infer import FunctionInfo
@@ -252,10 +252,53 @@ def targets_of(ctx: Context, call: cst.Call) -> cst.Name | cst.Subscript | cst.T
     given = _names_given(ctx, call, info, written) if written else None
     values = [given[name] for name in written] if given else []
     names = [
-        f"{syntax.code(v)}[...]" if isinstance(v, cst.Attribute) or is_walked(ctx, v) else v.value
+        f"{syntax.code(v)}[...]"
+        if isinstance(v, cst.Attribute) or is_walked(ctx, v) or _is_new(ctx, v)
+        else v.value
         for v in values
     ]
     return _names(["_" if name == "None" else name for name in names])
+
+
+def written_names(ctx: Context, call: cst.Call) -> list[cst.Name]:
+    """The local names among the arguments that a call of such a function writes to."""
+    name = _called(call)
+    called = [f for f in ctx.facts.functions.values() if f.short == name and call in f.call_sites]
+    written = written_parameters(ctx, called[0]) if len(called) == 1 else ()
+    given = _names_given(ctx, call, called[0], written) if written else None
+    values = [given[one] for one in written] if given else []
+    return [one for one in values if isinstance(one, cst.Name) and one.value != "None"]
+
+
+def check_made(ctx: Context, line: cst.CSTNode, node: cst.BaseExpression) -> None:
+    """Raise a Failure for a name of what may be a parameter, and is not told to be one: ``w = P(x) if c else None``."""
+    tree = ctx.facts.tree
+    if not isinstance(node, cst.Name) or not tree.has(node) or is_walked(ctx, node):
+        return
+    inside = [one for one in tree.around(node) if isinstance(one, cst.FunctionDef)]
+    new = bool(inside) and _is_new(ctx, node)
+    for one in (
+        tree.within(inside[-1].body, cst.Assign, cst.AnnAssign, cst.NamedExpr) if inside else ()
+    ):
+        places = [to.target for to in one.targets] if isinstance(one, cst.Assign) else [one.target]
+        if new and len(places) == 1:
+            continue  # ``self.w = w = P(x)``: the name is that of the array there
+        named = any(node.value in syntax.names(to) for to in places)
+        if named and one.value is not None:
+            for call in tree.within(one.value, cst.Call):
+                if ctx.facts.callee(call) == "torch.nn.Parameter":
+                    what = f"`{node.value}` may be a parameter, which is written to by another name"
+                    raise Failure(line, "API009", what, "initialise the attribute of the module")
+
+
+def _is_new(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether a local name stands for a parameter that the function has made: ``w = nn.Parameter(x)``."""
+    from migrator.convert.passes.targets import new_parameters
+
+    tree = ctx.facts.tree
+    around = tree.around(node) if isinstance(node, cst.Name) and tree.has(node) else []
+    inside = [one for one in around if isinstance(one, cst.FunctionDef)]
+    return bool(inside) and node.value in new_parameters(ctx, inside[-1].body)  # type: ignore[attr-defined]
 
 
 def _called(call: cst.Call) -> str:

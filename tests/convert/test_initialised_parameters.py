@@ -179,3 +179,38 @@ def test_a_function_that_keeps_what_it_initialises_is_handed_the_parameter() -> 
     )
     line = "self.w = given_back(nn.Parameter(torch.empty(n, 1)))"
     assert "API009" in rules_of(source.format(line=line))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "w = nn.Parameter(torch.empty(n, 1)); self.w = given_back(w)",
+        "w = nn.Parameter(torch.empty(n, 1)); w = given_back(w); self.w = w",
+        "self.w = kept(nn.Parameter(torch.empty(n, 1)))",
+        "w = kept(nn.Parameter(torch.empty(n, 1))); self.w = w",
+        "self.w = kept(nn.Parameter(torch.empty(n, 1))) if n else None",
+        'self.register_parameter("w", kept(nn.Parameter(torch.empty(n, 1))))',
+        'setattr(self, "w", kept(nn.Parameter(torch.empty(n, 1))))',
+        "self.w, self.v = kept(nn.Parameter(torch.empty(n, 1))), 2",
+    ],
+)
+def test_what_a_function_may_give_back_is_no_array(lines: str) -> None:
+    kept = "KEPT = []\n\n\ndef kept(w):\n    KEPT.append(w)\n    nn.init.normal_(w)\n    return w\n\n\n"
+    assert "API009" in rules_of(
+        HEAD.replace("def made(n)", f"{kept}def made(n)").format(line=lines)
+    )
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "w = nn.Parameter(torch.empty(n, 1)); given_back(w); self.w = w",
+        "self.w = nn.Parameter(torch.empty(n, 1)); given_back(self.w)",
+        "self.w = nn.Parameter(given_back(torch.empty(n, 1)))",
+    ],
+)
+def test_what_is_only_filled_stays_what_it_is(lines: str) -> None:
+    theirs, ours, _ = loaded(HEAD.format(line=lines))
+    model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
+    migrator.load_state_dict(port, model.state_dict())
+    same(model, port, X.numpy())

@@ -13,7 +13,13 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.expand import CallArg, call_args, convert_call
 from migrator.convert.passes import targets
 from migrator.convert.passes.transposed import as_in_torch, walked_module
-from migrator.convert.procedures import results, targets_of, written_parameters
+from migrator.convert.procedures import (
+    check_made,
+    results,
+    targets_of,
+    written_names,
+    written_parameters,
+)
 from migrator.convert.rewriter import Rewriter, Starting, converts
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -174,6 +180,9 @@ def procedure_statement(rw: Rewriter, node: cst.Expr) -> Any:
     taken = targets_of(rw.ctx, node.value)
     if not taken:
         return None
+    for one in written_names(rw.ctx, node.value):
+        check_made(rw.ctx, node, one)
+        check_mutation(rw.ctx, node.value, one)
     name = syntax.code(taken).removesuffix("[...]")
     given = [item.value for item in node.value.args if syntax.code(item.value) == name]
     return _where_there_is_one(
@@ -207,6 +216,7 @@ def writer_statement(rw: Rewriter, node: cst.Expr) -> Any:
         return targets.initialized(rw, unknown, rw.visit(made))
     if not isinstance(rw.ctx.kind(target), k.Tensor):
         return None
+    check_made(rw.ctx, node, target)
     check_mutation(rw.ctx, call, target)
     return _where_there_is_one(
         rw,
