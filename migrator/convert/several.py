@@ -6,6 +6,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.infer import kinds as k
 
 _MAKING = frozenset(
     "arange randperm linspace nonzero argwhere multinomial argsort tril_indices triu_indices bincount unique "
@@ -23,36 +24,151 @@ _SHOWN = (cst.List, cst.ListComp)
 _DEEP = 6
 
 
-def is_several(ctx: Context, node: cst.BaseExpression, deep: int = _DEEP) -> bool:
-    """Whether a tensor surely has an axis, by how it is made in the function, or what a buffer is registered with."""
+def is_several(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether a tensor surely has an axis: by how it is made in the function, by what is asked of it there, or as a buffer."""
+    return _axes(ctx, node, _DEEP) > 0
+
+
+def _axes(ctx: Context, node: cst.BaseExpression, deep: int) -> int:
+    """So many axes a tensor has at least."""
     if not deep:
-        return False
+        return 0
+    kind = ctx.facts.kind(node)
+    if isinstance(kind, k.Tensor) and kind.rank is not None:
+        return kind.rank
     if isinstance(node, cst.Name):
         values = _given(ctx, node)
-        return bool(values) and all(is_several(ctx, one, deep - 1) for one in values)
+        made = min((_axes(ctx, one, deep - 1) for one in values), default=0)
+        return max(made, _asked(ctx, node))
     if isinstance(node, cst.BinaryOperation):
-        return is_several(ctx, node.left, deep - 1) or is_several(ctx, node.right, deep - 1)
+        return max(_axes(ctx, node.left, deep - 1), _axes(ctx, node.right, deep - 1))
     if isinstance(node, cst.Attribute):
         if node.attr.value == "indices" and isinstance(node.value, cst.Call):
-            return _name(node.value) in ("topk", "sort")
-        return _is_buffer(ctx, node, deep)
+            return int(_name(node.value) in ("topk", "sort"))
+        return int(_is_buffer(ctx, node, deep))
     if isinstance(node, cst.Subscript):
-        of = node.value
-        return isinstance(of, cst.Call) and _name(of) in _PAIRS
+        if isinstance(node.value, cst.Call) and _name(node.value) in _PAIRS:
+            return 1
+        taken = sum(not isinstance(one.slice, cst.Slice) for one in node.slice)
+        return max(_axes(ctx, node.value, deep - 1) - taken, 0)
     if not isinstance(node, cst.Call):
-        return False
+        return 0
     name = _name(node)
     if name in _MAKING:
-        return True
+        return 1
     if name in _OF_VALUES and node.args:
         first = node.args[0].value
         called = isinstance(first, cst.Call) and syntax.code(first.func) in ("range", "list")
-        return isinstance(first, _SHOWN) or called
+        return int(isinstance(first, _SHOWN) or called)
     if not isinstance(node.func, cst.Attribute):
-        return False
+        return 0
     if name in _FLAT and (name == "flatten" or _is_flat(node)):
-        return True
-    return name in _SAME and is_several(ctx, node.func.value, deep - 1)
+        return 1
+    return _axes(ctx, node.func.value, deep - 1) if name in _SAME else 0
+
+
+def _asked(ctx: Context, name: cst.Name) -> int:
+    """So many axes an argument has for what a function asks of it: ``tags.size(1)``, ``n, b = tags.shape``, ``tags[:, 0]``."""
+    tree = ctx.facts.tree
+    around = tree.around(name) if tree.has(name) else []
+    function = next((one for one in reversed(around) if isinstance(one, cst.FunctionDef)), None)
+    if function is None or not all(
+        _is_same(name.value, one) for one in _bound(ctx, function, name)
+    ):
+        return 0
+    found = 0
+    for one in tree.within(function.body, cst.Name):
+        if one.value != name.value:
+            continue
+        above = tree.parent(one)
+        if isinstance(above, cst.Subscript) and above.value is one:
+            found = max(found, len([e for e in above.slice if _takes_axis(e)]))
+        elif isinstance(above, cst.Arg):
+            call = tree.parent(above)
+            counted = isinstance(call, cst.Call) and syntax.code(call.func) == "len"
+            found = max(found, int(counted))
+        elif isinstance(above, cst.Attribute) and above.value is one:
+            found = max(found, _of_shape(ctx, above))
+    return found
+
+
+def _takes_axis(element: cst.SubscriptElement) -> bool:
+    """``0`` and ``:`` of ``tags[:, 0]``, and neither ``None`` nor ``...``."""
+    index = element.slice
+    return isinstance(index, cst.Slice) or (
+        isinstance(index, cst.Index)
+        and not isinstance(index.value, cst.Ellipsis)
+        and syntax.code(index.value) != "None"
+    )
+
+
+def _of_shape(ctx: Context, asked: cst.Attribute) -> int:
+    """So many axes tell ``.size(1)``, ``.shape[1]``, ``n, b = x.shape``, ``.dim() == 2`` in an assertion."""
+    tree, name = ctx.facts.tree, asked.attr.value
+    node: cst.CSTNode = asked
+    above = tree.parent(node)
+    if isinstance(above, cst.Call) and above.func is asked and name in ("size", "dim"):
+        if name == "size" and len(above.args) == 1:
+            return _place(above.args[0].value)
+        if above.args:
+            return 0
+        node, above = above, tree.parent(above)
+    elif name not in ("shape", "ndim"):
+        return 0
+    if isinstance(above, cst.Subscript) and len(above.slice) == 1:
+        index = above.slice[0].slice
+        return _place(index.value) if isinstance(index, cst.Index) else 0
+    if isinstance(above, cst.Assign) and isinstance(above.targets[0].target, cst.Tuple):
+        elements = above.targets[0].target.elements
+        return len([one for one in elements if not isinstance(one, cst.StarredElement)])
+    if isinstance(above, cst.Comparison) and name in ("dim", "ndim") and above.left is node:
+        only = above.comparisons[0]
+        held = any(isinstance(one, cst.Assert) for one in tree.around(above))
+        if (
+            held
+            and isinstance(only.operator, cst.Equal)
+            and isinstance(only.comparator, cst.Integer)
+        ):
+            return int(only.comparator.value)
+    return 0
+
+
+def _place(index: cst.BaseExpression) -> int:
+    """So many axes there are where one has a number."""
+    if isinstance(index, cst.Integer):
+        return int(index.value) + 1
+    minus = isinstance(index, cst.UnaryOperation) and isinstance(index.operator, cst.Minus)
+    return int(index.expression.value) if minus and isinstance(index.expression, cst.Integer) else 0  # type: ignore[attr-defined]
+
+
+def _bound(ctx: Context, function: cst.FunctionDef, name: cst.Name) -> list[cst.CSTNode]:
+    """What a function gives a name anew."""
+    found: list[cst.CSTNode] = []
+    nodes = ctx.facts.tree.within(
+        function.body, cst.Assign, cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.For, cst.CompFor
+    )
+    for one in nodes:
+        places = [to.target for to in one.targets] if isinstance(one, cst.Assign) else [one.target]
+        if any(name.value in _targets(to) for to in places):
+            found.append(one)
+    return found
+
+
+def _targets(target: cst.BaseExpression) -> set[str]:
+    """The names that an assignment binds: none of ``tags[0] = 1``."""
+    if isinstance(target, (cst.Tuple, cst.List)):
+        return {name for one in target.elements for name in _targets(one.value)}
+    return {target.value} if isinstance(target, cst.Name) else set()
+
+
+def _is_same(name: str, line: cst.CSTNode) -> bool:
+    """``tags = tags.transpose(0, 1)``, which has as many axes."""
+    value = line.value if isinstance(line, cst.Assign) else None
+    while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
+        if value.func.attr.value not in (*_SAME, "transpose", "permute", "t"):
+            return False
+        value = value.func.value
+    return isinstance(value, cst.Name) and value.value == name
 
 
 def _name(call: cst.Call) -> str:
@@ -117,4 +233,4 @@ def _is_buffer(ctx: Context, node: cst.Attribute, deep: int) -> bool:
         elif _name(one) == "register_buffer" and len(one.args) > 1:
             if syntax.code(one.args[0].value).strip("\"'") == name:
                 made.append(one.args[1].value)
-    return bool(made) and all(is_several(ctx, one, deep - 1) for one in made)
+    return bool(made) and all(_axes(ctx, one, deep - 1) for one in made)

@@ -68,3 +68,47 @@ def test_lists_and_masks_copy(line: str) -> None:
 def test_a_list_of_slices_makes_a_view() -> None:
     line = "at = [slice(0, 1), slice(0, 2)]; part = x[tuple(at)]"
     assert rules_of(SOURCE.format(line=line, write="+= 1", more=""))
+
+
+SCORES = """\
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.start = nn.Parameter(torch.randn(4))
+        self.step = nn.Linear(4, 4)
+
+    def score(self, emissions, tags):
+        {asked}
+        score = self.start[{first}]
+        score += emissions[0, {first}]
+        return score
+
+    def forward(self, x):
+        x = self.step(x)
+        return self.score(x, (x > 0).long()).sum() + x
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "first"),
+    [
+        ("n, b = tags.shape", "tags[0]"),
+        ("n, b = tags.size()", "tags[0]"),
+        ("n, b = tags.size(0), tags.size(1)", "tags[0]"),
+        ("assert tags.dim() == 2", "tags[0]"),
+        ("tags = tags.transpose(0, 1); n, b = tags.shape", "tags[0].long()"),
+        ("n = len(tags)", "tags[:, 0]"),
+        ("n = tags.shape[-2]", "tags[1]"),
+    ],
+)
+def test_arguments_whose_axes_are_counted(asked: str, first: str) -> None:
+    check(SCORES.format(asked=asked, first=first))
+
+
+@pytest.mark.parametrize(
+    ("asked", "first"),
+    [("n = len(tags)", "tags[0]"), ("tags = tags[0]; n = tags.size(0)", "tags[0]")],
+)
+def test_arguments_that_may_have_one_axis_only(asked: str, first: str) -> None:
+    source = SCORES.format(asked=asked, first=first)
+    assert "MUT001" in rules_of(source.replace("(x > 0).long()", "tags_of(x)"))
