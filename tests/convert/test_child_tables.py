@@ -75,6 +75,20 @@ class M(nn.Module):
         assert rules_of(source.replace("{made}", made).replace("{first}", first)) == ["API008"]
 
 
+def test_a_list_of_what_has_a_name_is_none() -> None:
+    check("""\
+class M(nn.Module):
+    def __init__(self, width=4, depth=4):
+        super().__init__()
+        self.width, self.depth = width, depth
+        self.add_module("layer" + str(width), nn.Linear(width, depth))
+        self.sizes = [self.width, self.depth]
+
+    def forward(self, x):
+        return self.layer4(x) * self.sizes[1]
+""")
+
+
 REGISTRY = """\
 def register(cls):
     if cls.__name__ in globals().keys() or cls.__name__.lower() in globals():

@@ -85,12 +85,14 @@ def containers(rw: Rewriter, node: cst.Assign) -> Any:
 def _holds_computed(ctx: Context, owner: ClassInfo, value: cst.BaseExpression) -> bool:
     """``[self.layer0, self.layer1]`` of what ``setattr`` made, which may be layers that Flax must be told of."""
     inside = value.elements if isinstance(value, (cst.Dict, cst.List, cst.Tuple)) else ()
-    own = [
-        one.value
+    unnamed = any(
+        isinstance(one.value, cst.Attribute)
+        and ctx.is_self(one.value.value)
+        and isinstance(ctx.kind(one.value), k.Unknown)
+        and owner.attribute(one.value.attr.value) is None
         for one in inside
-        if isinstance(one.value, cst.Attribute) and ctx.is_self(one.value.value)
-    ]
-    return any(isinstance(ctx.kind(one), k.Unknown) for one in own) and ctx.facts.tree.spells(
+    )
+    return unnamed and ctx.facts.tree.spells(
         owner.node, ("setattr", "add_module", "register_module")
     )
 
