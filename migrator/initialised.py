@@ -33,14 +33,28 @@ def within_parameters(tree: cst.Module, text: str) -> cst.Module:
     names |= {name: some[0] for name, some in own.items() if len(some) == 1 and some[0]}
     if called.isdisjoint(names):
         return tree
-    changed: Any = tree.visit(_Wrapping(names))
+    changed: Any = tree.visit(
+        _Wrapping(names, {one.name.value: _is_method(one) for one in defined})
+    )
     return changed
+
+
+def _is_method(function: cst.FunctionDef) -> bool:
+    params = function.params.params
+    return bool(params) and params[0].name.value == "self"
+
+
+def _is_of_self(func: cst.BaseExpression) -> bool | None:
+    """True for ``self.init_(…)``, False for ``init_(…)``, None for what is asked of anything else."""
+    if isinstance(func, cst.Name):
+        return False
+    own = isinstance(func, cst.Attribute) and isinstance(func.value, cst.Name)
+    return True if own and func.value.value == "self" else None  # type: ignore[attr-defined]
 
 
 def _returned(function: cst.FunctionDef) -> str | None:
     """The first parameter of a function that returns it whatever comes: ``return w``, ``return init.normal_(w)``."""
-    params = [one.name.value for one in function.params.params]
-    params = params[1:] if params[:1] == ["self"] else params
+    params = [one.name.value for one in function.params.params][_is_method(function) :]
     if not params or function.decorators or function.asynchronous is not None:
         return None
     first, end = params[0], function.body.body[-1]
@@ -94,14 +108,17 @@ def _gives(value: cst.BaseExpression | None, name: str) -> bool:
 
 
 class _Wrapping(cst.CSTTransformer):
-    def __init__(self, names: dict[str, str]) -> None:
-        self.names = names
-        """Functions, and what they call the argument that they give back."""
+    def __init__(self, names: dict[str, str], own: dict[str, bool]) -> None:
+        self.names, self.own = names, own
+        """Functions, and what they call the argument that they give back; those of the file, and whether they are methods."""
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
-        param = self.names.get(_last(updated_node.func))
+        func = updated_node.func
+        param = self.names.get(_last(func))
         if param is None or not updated_node.args:
             return updated_node
+        if _last(func) in self.own and self.own[_last(func)] is not _is_of_self(func):
+            return updated_node  # of something else by the same name
         first, *others = updated_node.args
         made = first.value
         if first.star or not isinstance(made, cst.Call):

@@ -243,31 +243,22 @@ def results(ctx: Context, info: FunctionInfo) -> cst.Name | cst.Subscript | cst.
 
 def targets_of(ctx: Context, call: cst.Call) -> cst.Name | cst.Subscript | cst.Tuple | None:
     """The variables that take what a call of such a function returns; None for a call of any other."""
-    name = _called(call)
-    called = [f for f in ctx.facts.functions.values() if f.short == name and call in f.call_sites]
-    if len(called) != 1:
-        return None
-    info = called[0]
-    written = written_parameters(ctx, info)
-    given = _names_given(ctx, call, info, written) if written else None
-    values = [given[name] for name in written] if given else []
     names = [
         f"{syntax.code(v)}[...]"
         if isinstance(v, cst.Attribute) or is_walked(ctx, v) or _is_new(ctx, v)
         else v.value
-        for v in values
+        for v in written_arguments(ctx, call)
     ]
     return _names(["_" if name == "None" else name for name in names])
 
 
-def written_names(ctx: Context, call: cst.Call) -> list[cst.Name]:
-    """The local names among the arguments that a call of such a function writes to."""
+def written_arguments(ctx: Context, call: cst.Call) -> list[cst.Name | cst.Attribute]:
+    """The arguments that a call of such a function writes to, in the order in which it returns them."""
     name = _called(call)
     called = [f for f in ctx.facts.functions.values() if f.short == name and call in f.call_sites]
     written = written_parameters(ctx, called[0]) if len(called) == 1 else ()
     given = _names_given(ctx, call, called[0], written) if written else None
-    values = [given[one] for one in written] if given else []
-    return [one for one in values if isinstance(one, cst.Name) and one.value != "None"]
+    return [given[one] for one in written] if given else []
 
 
 def check_made(ctx: Context, line: cst.CSTNode, node: cst.BaseExpression) -> None:

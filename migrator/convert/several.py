@@ -77,8 +77,9 @@ def _asked(ctx: Context, name: cst.Name) -> int:
     ):
         return 0
     found = 0
+    inner = tree.within(function.body, cst.Lambda, cst.FunctionDef)
     for one in tree.within(function.body, cst.Name):
-        if one.value != name.value:
+        if one.value != name.value or any(tree.holds(other, one) for other in inner):
             continue
         above = tree.parent(one)
         if isinstance(above, cst.Subscript) and above.value is one:

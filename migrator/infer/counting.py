@@ -23,11 +23,8 @@ def counts_for(facts: Facts, info: FunctionInfo, name: str, deep: int = _DEEP) -
 
     ``self.bias(n)`` of ``def bias(self, n): return torch.arange(n)``.
     """
-    handed = list(_handed(facts, info, name))
-    if not handed or not deep:
-        return False
     counted = False
-    for callee, param in handed:
+    for callee, param in _handed(facts, info, name) if deep else ():
         if callee is None or not facts.tree.has(callee.node):
             return False
         if callee.uses is None:
@@ -84,8 +81,12 @@ def _called(facts: Facts, info: FunctionInfo, call: cst.Call) -> FunctionInfo | 
     """The method of the same class, or the function of the file, that a call runs."""
     func = call.func
     if isinstance(func, cst.Name):
-        found = facts.names.get(func.value)
-        return found if isinstance(found, FunctionInfo) and found.owner is None else None
+        named = [
+            one
+            for one in facts.functions.values()
+            if one.short == func.value and one.owner is None and one.outer is None
+        ]
+        return named[0] if len(named) == 1 else None
     if isinstance(func, cst.Attribute) and isinstance(func.value, cst.Name):
         if func.value.value == "self" and info.owner is not None:
             return info.owner.method(func.attr.value)

@@ -12,6 +12,7 @@ from migrator.infer import kinds as k
 from migrator.infer.arrays import is_of_numpy
 from migrator.infer.bounds import ORDERS, bounded
 from migrator.infer.facts import Facts, FunctionInfo
+from migrator.infer.sizes import SHAPING, bounds, counts, place_of_called, sizes
 from migrator.infer.symbols import takes_nothing, tensor_attribute, tensor_method, tensor_only
 from migrator.tree import Tree
 
@@ -202,7 +203,7 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
         elif kind is cst.Call:
             note(node.func, "called")
             called.add(node.func)
-            if (index := _place_of_called(node.func)) is not None:
+            if (index := place_of_called(node.func)) is not None:
                 note(index, "option")
             if other_receiver(node) is not None:
                 others.add(node.func)
@@ -219,11 +220,11 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
             if _name_of(node.func) == "from_numpy":
                 for item in node.args[:1]:
                     note(item.value, "ndarray")  # it takes nothing else
-            if maker in _SHAPING:
-                for item in _sizes(node):
+            if maker in SHAPING:
+                for item in sizes(node):
                     note(item.value, "int")
-            for item in _bounds(node, maker):
-                for one in _counts(item.value):
+            for item in bounds(node, maker):
+                for one in counts(item.value):
                     note(one, "int")
             if isinstance(node.func, cst.Name) and node.func.value == "range":
                 for item in node.args:
@@ -382,55 +383,6 @@ def _asks_for(call: cst.Call, names: frozenset[str]) -> bool:
     """Whether ``hasattr`` asks for one of some names."""
     told = call.args[1].value if len(call.args) == 2 else None
     return isinstance(told, cst.SimpleString) and told.evaluated_value in names
-
-
-def _bounds(call: cst.Call, maker: str) -> list[cst.Arg]:
-    """The bounds of ``torch.arange`` and the number of steps of ``torch.linspace``."""
-    places, names = _BOUNDS.get(maker, ((), ()))
-    return [
-        item
-        for place, item in enumerate(call.args)
-        if (item.keyword is None and place in places and not item.star)
-        or (item.keyword is not None and item.keyword.value in names)
-    ]
-
-
-def _place_of_called(func: cst.BaseExpression) -> cst.BaseExpression | None:
-    """``i`` of ``self.layers[i](x)``: a place in a list of layers, or a name."""
-    if not isinstance(func, cst.Subscript) or not isinstance(func.value, cst.Attribute):
-        return None
-    index = func.slice[0].slice if len(func.slice) == 1 else None
-    return index.value if isinstance(index, cst.Index) else None
-
-
-def _sizes(call: cst.Call) -> list[cst.Arg]:
-    """``n`` of ``x.view(-1, n)``; ``torch.reshape`` and ``einops.repeat`` take a tensor first."""
-    of = call.func.value if isinstance(call.func, cst.Attribute) else None
-    if isinstance(of, cst.Name) and of.value in _LIBRARIES:
-        return []
-    plain = not any(item.star or item.keyword for item in call.args)
-    texts = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
-    if not plain or len(call.args) < 2 or any(isinstance(a.value, texts) for a in call.args):
-        return []
-    return list(call.args)
-
-
-_SHAPING = frozenset("view reshape repeat expand".split())
-_LIBRARIES = frozenset("torch th np numpy einops jnp".split())
-
-
-def _counts(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """``step`` and ``n`` of ``step + n``: what a number of steps is reckoned from."""
-    if isinstance(node, cst.BinaryOperation) and isinstance(
-        node.operator, (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide)
-    ):
-        yield from _counts(node.left)
-        yield from _counts(node.right)
-    else:
-        yield node
-
-
-_BOUNDS = {"arange": ((0, 1), ("start", "end")), "linspace": ((2,), ("steps",))}
 
 
 def _is_torch(node: cst.BaseExpression) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.convert.tools import check, rules_of
 
 RELATIVE = """\
@@ -88,3 +90,36 @@ class M(nn.Module):
         return x
 """)
     assert "self.norms[index](x)" in code
+
+
+@pytest.mark.parametrize("name", ["reshape", "expand", "repeat", "view"])
+def test_a_method_of_ones_own_by_the_name_takes_tensors(name: str) -> None:
+    check(f"""\
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+
+    def {name}(self, h, n):
+        return h.unsqueeze(0) * n
+
+    def forward(self, x):
+        return self.l(x) + self.{name}(x, 2)[0] / 3
+""")
+
+
+def test_a_function_of_the_file_counts_too() -> None:
+    code = """\
+def places(n):
+    return torch.arange(n)
+
+
+class Table(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(8, 4)
+
+    def forward(self, length):
+        return self.table(places(length))
+"""
+    assert rules_of(code) == []

@@ -7,7 +7,7 @@ import pytest
 from flax import nnx
 
 import migrator
-from tests.convert.tools import X, loaded, rules_of, same
+from tests.convert.tools import X, convert, loaded, rules_of, same
 
 HEAD = """\
 from torch.nn.init import xavier_uniform_
@@ -214,3 +214,11 @@ def test_what_is_only_filled_stays_what_it_is(lines: str) -> None:
     model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
     migrator.load_state_dict(port, model.state_dict())
     same(model, port, X.numpy())
+
+
+def test_a_method_of_another_object_by_that_name_is_not_ones_own() -> None:
+    line = "self.w = n.own(nn.Parameter(torch.empty(n, 1)))"
+    assert "n.own(nnx.Param(" in convert(HEAD.format(line=line)).code
+    assert (
+        "nnx.Param(self.own(" in convert(HEAD.format(line=line.replace("n.own", "self.own"))).code
+    )

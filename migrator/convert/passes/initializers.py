@@ -17,7 +17,7 @@ from migrator.convert.procedures import (
     check_made,
     results,
     targets_of,
-    written_names,
+    written_arguments,
     written_parameters,
 )
 from migrator.convert.rewriter import Rewriter, Starting, converts
@@ -180,9 +180,10 @@ def procedure_statement(rw: Rewriter, node: cst.Expr) -> Any:
     taken = targets_of(rw.ctx, node.value)
     if not taken:
         return None
-    for one in written_names(rw.ctx, node.value):
-        check_made(rw.ctx, node, one)
-        check_mutation(rw.ctx, node.value, one)
+    for one in written_arguments(rw.ctx, node.value):
+        if isinstance(one, cst.Name) and one.value != "None":
+            check_made(rw.ctx, node, one)
+            check_mutation(rw.ctx, node.value, one)
     name = syntax.code(taken).removesuffix("[...]")
     given = [item.value for item in node.value.args if syntax.code(item.value) == name]
     return _where_there_is_one(
