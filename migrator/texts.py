@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 
 import libcst as cst
 
@@ -54,18 +55,23 @@ def from_ast(node: ast.expr) -> cst.BaseExpression:
     return _double_quotes(made)  # type: ignore[return-value]
 
 
-def pattern(node: cst.BaseExpression) -> str:
-    """What a name that is made up in the code may be, as a regular expression."""
+def pattern(
+    node: cst.BaseExpression, is_number: Callable[[cst.BaseExpression], bool] | None = None
+) -> str:
+    """What a name that is made up in the code may be, as a regular expression.
+
+    Args:
+      is_number: tells of an expression whether it is a whole number, of which the text is made of digits.
+    """
     if isinstance(node, cst.SimpleString) and isinstance(node.evaluated_value, str):
         return re.escape(node.evaluated_value)
     if isinstance(node, cst.FormattedString):
-        texts = [
-            re.escape(part.value) if isinstance(part, cst.FormattedStringText) else ".*"
-            for part in node.parts
-        ]
-        return "".join(texts)
+        return "".join(_part(part, is_number) for part in node.parts)
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
-        return pattern(node.left) + pattern(node.right)
+        return pattern(node.left, is_number) + pattern(node.right, is_number)
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "str":
+        told = len(node.args) == 1 and is_number is not None and is_number(node.args[0].value)
+        return _DIGITS if told else ".*"
     template, hole = None, ""
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
         template, hole = node.left, r"%[-+ #0-9.]*[a-zA-Z]"
@@ -76,3 +82,16 @@ def pattern(node: cst.BaseExpression) -> str:
     if isinstance(text, str):
         return ".*".join(re.escape(part) for part in re.split(hole, text))
     return ".*"
+
+
+_DIGITS = r"-?\d+"
+
+
+def _part(
+    part: cst.BaseFormattedStringContent, is_number: Callable[[cst.BaseExpression], bool] | None
+) -> str:
+    if isinstance(part, cst.FormattedStringText):
+        return re.escape(part.value)
+    if not isinstance(part, cst.FormattedStringExpression) or part.format_spec or part.conversion:
+        return ".*"
+    return _DIGITS if is_number is not None and is_number(part.expression) else ".*"

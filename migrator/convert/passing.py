@@ -147,17 +147,22 @@ def _of_owner(ctx: Context, owner: cst.CSTNode, name: str) -> str:
 def _named(ctx: Context, call: cst.Call, name: cst.BaseExpression) -> str:
     """What a name may be under which a child is put: one of those that a loop goes over, or one that is made up."""
     if not isinstance(name, cst.Name):
-        return pattern(name)
+        return _pattern(ctx, name)
     around = ctx.facts.tree.around(call)
     function = next((one for one in reversed(around) if isinstance(one, cst.FunctionDef)), None)
     loops = [one for one in around if isinstance(one, cst.For)]
     inner = loops[-1] if loops else None
     if inner is None or function is None or not ctx.facts.tree.holds(function, inner):
-        return pattern(name)
+        return _pattern(ctx, name)
     if not isinstance(inner.target, cst.Name) or inner.target.value != name.value:
-        return pattern(name)
+        return _pattern(ctx, name)
     texts = _texts(ctx, function, inner.iter, frozenset())
-    return "|".join(map(re.escape, texts)) if texts else pattern(name)
+    return "|".join(map(re.escape, texts)) if texts else _pattern(ctx, name)
+
+
+def _pattern(ctx: Context, name: cst.BaseExpression) -> str:
+    """What a name may be that is made up, of digits where it is that of a whole number."""
+    return pattern(name, lambda one: k.scalar_type(ctx.kind(one)) == "int")
 
 
 def _texts(
@@ -214,7 +219,7 @@ def _key(ctx: Context, target: cst.Subscript) -> str:
     index = target.slice[0].slice
     if not isinstance(index, cst.Index) or k.scalar_type(ctx.kind(index.value)) == "int":
         return r"\d+"
-    return pattern(index.value)
+    return _pattern(ctx, index.value)
 
 
 def _is_any(ctx: Context, owner: cst.CSTNode) -> bool:
@@ -283,14 +288,14 @@ def taken_out(ctx: Context) -> Iterator[tuple[cst.CSTNode, str]]:
     for call in tree.of_type(cst.Call) if ctx.words & {*_TAKING, "delattr"} else ():
         func, given = call.func, [one.value for one in call.args]
         if isinstance(func, cst.Name) and func.value == "delattr" and len(given) == 2:
-            yield given[0], pattern(given[1])
+            yield given[0], _pattern(ctx, given[1])
         elif isinstance(func, cst.Attribute) and func.attr.value in _TAKING:
             if isinstance(func.value, cst.Name) and func.value.value == "object" and given:
                 yield given[0], ".*"
                 continue
             if _takes_from(ctx, func, given[:1]):
                 text = given and isinstance(given[0], _TEXTS)
-                yield _holder(func.value), pattern(given[0]) if text else ".*"
+                yield _holder(func.value), _pattern(ctx, given[0]) if text else ".*"
 
 
 def _takes_from(ctx: Context, func: cst.Attribute, key: list[cst.BaseExpression]) -> bool:

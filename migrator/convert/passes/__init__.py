@@ -111,6 +111,7 @@ ORDER = (
     "host_writes",
     "walked",
     "first_of_list",
+    "last_of_list",
     "mutation",
     "host_arrays",
     "kept_methods",

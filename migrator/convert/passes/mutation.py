@@ -88,7 +88,7 @@ def in_place_function(rw: Rewriter, node: cst.CSTNode) -> str | None:
     return plain if definitions.ops(plain) else None
 
 
-def _surely_in_place(rw: Rewriter, node: cst.Call) -> bool:
+def surely_in_place(rw: Rewriter, node: cst.Call) -> bool:
     flag = inplace_argument(rw.ctx.facts.callee(node) or "", node)
     return flag is None or rw.ctx.kind(flag.value) == k.Const(True)
 
@@ -239,7 +239,7 @@ def expression_statement(rw: Rewriter, node: cst.Expr) -> Any:
                 return targets.assign(rw, target.value, filled, data=data)
         return targets.assign(rw, target, new_value(rw, call, name), data=data)
     function = in_place_function(rw, call)
-    if function is not None and _surely_in_place(rw, call):
+    if function is not None and surely_in_place(rw, call):
         target = call.args[0].value
         check_mutation(rw.ctx, call, target)
         return targets.assign(rw, target, _function_value(rw, call, function))
@@ -299,7 +299,7 @@ def in_place_call(rw: Rewriter, node: cst.Call) -> Any:
     try:  # nobody reads the old value: the new one need not replace it
         check_in_place_layer(rw.ctx, node)
     except Failure:
-        if not _surely_in_place(rw, node):
+        if not surely_in_place(rw, node):
             raise
         target = node.args[0].value
         return _used_result(rw, node, target, lambda: _function_value(rw, node, function))
