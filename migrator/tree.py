@@ -207,11 +207,15 @@ class Tree:
     def holds(self, outer: cst.CSTNode, inner: cst.CSTNode) -> bool:
         """Whether a node is another one of the tree, or lies below it."""
         start, place = self._index.get(id(outer)), self._index.get(id(inner))
-        return start is not None and place is not None and start <= place < self.ends[start]
+        if start is None:
+            home = self._home(outer)
+            return home is not None and home.holds(outer, inner)
+        return place is not None and start <= place < self.ends[start]
 
     def parent(self, node: cst.CSTNode) -> Any:
-        """The node right above another one of the tree, which is not the root."""
-        return self.nodes[self.parents[self._index[id(node)]]]
+        """The node right above another one of the tree, or of one beside it, which is not the root."""
+        home = self if id(node) in self._index else self._home(node) or self
+        return home.nodes[home.parents[home._index[id(node)]]]
 
     def put(self, made: cst.CSTNode, place: cst.CSTNode) -> None:
         """Have a node that was made since stand where one of the tree does, for those that ask what is around it."""

@@ -35,8 +35,11 @@ def makes_new(ctx: Context, node: cst.Call, name: str) -> bool:
     if name.endswith("()"):
         may_pass = _may_pass(ctx, node, short.removesuffix("()"))
         return not may_pass and k.in_place(ctx.kind(node.func)) is False
-    if name in LEGACY:  # a tensor alone is taken as it is; several arguments are sizes
-        return sum(not a.star and a.keyword is None for a in node.args) > 1
+    if (
+        name in LEGACY
+    ):  # a tensor alone is taken as it is; several arguments, and what has a star, are sizes
+        sizes = sum(not a.star and a.keyword is None for a in node.args) > 1
+        return sizes or any(a.star == "*" for a in node.args)
     if short == "einsum" and operands(node) > 1:
         return True  # a product; of one operand it may be a view
     in_place = short.endswith("_") and not short.endswith("__")

@@ -21,6 +21,10 @@ _FLOATS = {
 """Draws of floats, by the number of their parameters before ``size``."""
 
 
+_MATRICES = frozenset(
+    "cholesky eigvals eigvalsh inv pinv solve tensorinv tensorsolve matrix_power multi_dot svdvals".split()
+)
+"""What ``numpy.linalg`` gives one array of; a norm or a determinant may be a number."""
 _TORCH = frozenset("torch th nn F self cls".split())
 """How a function may come by tensors, its arguments and what it calls aside."""
 
@@ -39,6 +43,9 @@ def numpy_result(name: str, args: Args) -> k.Kind:
     short = name.rpartition(".")[2]
     if name == "numpy.nonzero" or (name == "numpy.where" and len(args) == 1 and args[0][0] is None):
         return k.Sequence(k.NUMPY, "tuple")
+    if name.startswith("numpy.linalg.") and short not in _MATRICES:
+        several = short in ("svd", "eig", "eigh", "qr", "lstsq") and len(args) == 1
+        return k.Sequence(k.NUMPY, "tuple") if several else k.UNKNOWN
     if not name.startswith("numpy.random."):
         return k.NUMPY
     if short in _ALWAYS:

@@ -208,6 +208,8 @@ _PACKAGES = frozenset(
         "lightning.pytorch.core",
         "pytorch_lightning.core",
         "numpy.random",
+        "numpy.linalg",
+        "numpy.fft",
     ]
 )
 

@@ -11,7 +11,7 @@ import pytest
 from flax import nnx
 
 import migrator
-from tests.convert.tools import X, both, convert, rules_of
+from tests.convert.tools import X, both, check, convert, rules_of
 
 HEAD = """
 class M(nn.Module):
@@ -540,3 +540,32 @@ def test_what_is_made_of_one_tensor_raises() -> None:
 def test_an_old_class_takes_a_tensor_as_it_is(name: str) -> None:
     source = f"def f(x: torch.Tensor):\n    y = torch.{name}(x)\n    y += 1\n    return x + y\n"
     assert rules_of(source) == ["MUT001"]
+
+
+def test_sizes_with_a_star_are_no_tensor() -> None:
+    """As MTGNN's LayerNorm has them, which another class makes of a tuple."""
+    check("""
+class Norm(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        self.weight = nn.Parameter(torch.Tensor(*shape))
+        self.bias = nn.Parameter(torch.Tensor(*shape))
+        nn.init.ones_(self.weight)
+        nn.init.zeros_(self.bias)
+
+    def forward(self, x):
+        return x * self.weight + self.bias
+
+
+class M(nn.Module):
+    def __init__(self, n=4):
+        super().__init__()
+        self.norm = nn.ModuleList()
+        for i in range(2):
+            self.norm.append(Norm((n,)))
+
+    def forward(self, x):
+        for one in self.norm:
+            x = one(x)
+        return x
+""")

@@ -194,6 +194,21 @@ def test_a_lambda_over_parts_of_a_module_in_a_circle_of_files(tmp_path: Path) ->
     assert "self.run" in code(found, "a.py")
 
 
+def test_parameters_that_a_function_of_a_circle_of_files_hands_out(tmp_path: Path) -> None:
+    files = {
+        "a.py": "import torch\nfrom torch import nn\nfrom .b import trained\n\n\nclass A(nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(4, 4)\n\n"
+        "    def forward(self, x):\n        return self.fc(x)\n\n\n"
+        "def show(net: A):\n    return f'{len(trained(net))} of {len(list(net.parameters()))}'\n",
+        "b.py": "import torch\nfrom torch import nn\nfrom . import a\n\n\n"
+        "def trained(net: nn.Module):\n    return [p for p in net.parameters() if p.requires_grad]\n\n\n"
+        "def more(net: nn.Module):\n    return a.show(net)\n",
+    }
+    found = convert(tmp_path, files)
+    assert not [finding for finding in found.findings if finding.rule == "INT001"]
+    assert "def show(net: A)" in code(found, "a.py")
+
+
 def test_parameters_read_by_made_up_names_whose_base_is_in_another_file(tmp_path: Path) -> None:
     base = """
     from torch import nn
