@@ -22,6 +22,7 @@ from migrator.chosen_lists import in_one
 from migrator.chosen_makers import called_apart
 from migrator.class_functions import said_static
 from migrator.data_views import by_parameter
+from migrator.device_numbers import as_devices
 from migrator.drafts import in_variables
 from migrator.dropped_rounds import under_tests
 from migrator.embedding_options import as_defaults
@@ -123,7 +124,7 @@ _READINGS: tuple[Callable[[cst.Module, str], cst.Module], ...] = (
     *(under_tests, without_kernels, as_built, as_lists, in_one, as_booleans, on_copies, in_lines),
     *(asked_first, as_defaults, as_places, under_own_names, in_one_list, in_callers),
     *(by_pullback, said_static, as_parameters, beside_classes, one_by_one),
-    *(without_tables, within_parameters, by_functions),
+    *(without_tables, within_parameters, by_functions, as_devices),
 )
 """What reads a file as if some of its statements were others that do the same, each what the one before gives."""
 

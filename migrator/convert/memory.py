@@ -21,6 +21,7 @@ from migrator.convert.parts import (
     TWICE,
     as_kind,
     boxes,
+    gives_tensor,
     holds,
     holds_layers,
     in_another,
@@ -421,8 +422,7 @@ class Aliases:
         if isinstance(node, cst.UnaryOperation) and not isinstance(node.operator, cst.Plus):
             return self._new()
         if isinstance(node, (cst.NamedExpr, cst.Await, cst.UnaryOperation)):  # +x is x itself
-            value = node.value if isinstance(node, cst.NamedExpr) else node.expression
-            return self.memory(value, state)
+            return self.memory(getattr(node, "value", None) or node.expression, state)  # type: ignore[union-attr]
         if isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp)):
             inner, clause = dict(state), node.for_in
             while clause is not None:
@@ -445,7 +445,8 @@ class Aliases:
             both = together([self.memory(node.left, state), self.memory(node.right, state)])
             if isinstance(node.operator, cst.Multiply) and len(both) > 1:  # [x] * 3
                 both |= {TWICE}
-            if lists(both) and not isinstance(self.ctx.kind(node), k.Tensor):  # feats + [x]
+            tensor = isinstance(self.ctx.kind(node), k.Tensor) or gives_tensor(self.ctx, node)
+            if lists(both) and not tensor:  # feats + [x]
                 return both
         return self._new()
 
@@ -545,12 +546,10 @@ class Aliases:
             own = self.ctx.facts.classes.get(one.cls)
             forward = own.method("forward") if own is not None else None
             if forward is None:
-                passed = passes(self.ctx, one)
-            else:
-                found |= self._given_state(forward, node) | _overlapping(self.ctx, forward)
-                found |= self._passed(forward, node, state)
+                found |= arguments if passes(self.ctx, one) else frozenset()
                 continue
-            found |= arguments if passed else frozenset()
+            found |= self._given_state(forward, node) | _overlapping(self.ctx, forward)
+            found |= self._passed(forward, node, state)
         return found or self._new()
 
     def _passed(self, info: FunctionInfo, node: cst.Call, state: State) -> frozenset[str]:

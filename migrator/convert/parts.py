@@ -348,3 +348,22 @@ def names_same(memory: str, attribute: str) -> bool:
         return one != memory and not apart  # self.layers[i].b, self.layers[0].b
     local = not (one.startswith("self.") and other.startswith("self."))
     return local and "." in one and one.rpartition(".")[2] == other.rpartition(".")[2]
+
+
+def gives_tensor(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether a value is no list: it is what a layer gives, or one of several that is not always ``nn.Identity``."""
+    if isinstance(node, cst.BinaryOperation):
+        return gives_tensor(ctx, node.left) or gives_tensor(ctx, node.right)
+    kind = ctx.kind(node.func) if isinstance(node, cst.Call) else None
+    if not isinstance(kind, k.Module):
+        return False
+    several = {one.cls for one in kind.among or (kind,)}
+    return bool(several & _LAYERS) and several <= _LAYERS | {"torch.nn.Identity"}
+
+
+_LAYERS = frozenset(
+    f"torch.nn.{name}{axes}"
+    for name in ("Conv", "ConvTranspose", "BatchNorm", "InstanceNorm", "MaxPool", "AvgPool")
+    for axes in ("1d", "2d", "3d")
+) | frozenset(f"torch.nn.{name}" for name in ("Linear", "LayerNorm", "GroupNorm", "Embedding"))
+"""Layers that raise for a list."""

@@ -19,7 +19,9 @@ _SAME = frozenset(
 )
 """Methods whose result has as many axes as what they are asked of."""
 _FLAT = frozenset("view reshape flatten".split())
-_PAIRS = frozenset("topk sort where".split())
+_SIZED = frozenset("view reshape repeat expand tile".split())
+"""Methods that are told sizes, one for each axis."""
+_PAIRS = frozenset("topk sort".split())
 _SHOWN = (cst.List, cst.ListComp)
 _DEEP = 6
 
@@ -47,7 +49,7 @@ def _axes(ctx: Context, node: cst.BaseExpression, deep: int) -> int:
             return int(_name(node.value) in ("topk", "sort"))
         return int(_is_buffer(ctx, node, deep))
     if isinstance(node, cst.Subscript):
-        if isinstance(node.value, cst.Call) and _name(node.value) in _PAIRS:
+        if isinstance(node.value, cst.Call) and _gives_several(node.value):
             return 1
         taken = sum(not isinstance(one.slice, cst.Slice) for one in node.slice)
         return max(_axes(ctx, node.value, deep - 1) - taken, 0)
@@ -64,14 +66,52 @@ def _axes(ctx: Context, node: cst.BaseExpression, deep: int) -> int:
         return 0
     if name in _FLAT and (name == "flatten" or _is_flat(node)):
         return 1
+    if name in _SIZED and (axes := _sizes(ctx, node)):
+        return axes
     return _axes(ctx, node.func.value, deep - 1) if name in _SAME else 0
+
+
+def _sizes(ctx: Context, call: cst.Call) -> int:
+    """So many axes the sizes tell of: ``.view(n, 1)``, ``.repeat(sizes)`` of a list of which one has a place.
+
+    ``sizes[0] = 1`` raises for an empty list."""
+    given = [one.value for one in call.args if one.keyword is None and not one.star]
+    if len(given) < len(call.args) or not given:
+        return 0
+    if len(given) > 1 or k.scalar_type(ctx.facts.kind(given[0])) == "int":
+        return len(given)
+    if isinstance(given[0], (cst.List, cst.Tuple)):
+        return sum(isinstance(one, cst.Element) for one in given[0].elements)
+    tree, function = ctx.facts.tree, _function(ctx, given[0])
+    if not isinstance(given[0], cst.Name) or function is None:
+        return 0
+    block = [line for line in function.body.body if isinstance(line, cst.SimpleStatementLine)]
+    for one in tree.within(function.body, cst.AssignTarget):
+        match one.target:
+            case cst.Subscript(cst.Name(name), [cst.SubscriptElement(cst.Index(index))]) if (
+                name == given[0].value and any(tree.holds(line, one) for line in block)
+            ):
+                if found := _place(index):
+                    return found
+    return 0
+
+
+def _function(ctx: Context, node: cst.CSTNode) -> cst.FunctionDef | None:
+    """The function that a node stands in."""
+    around = ctx.facts.tree.around(node) if ctx.facts.tree.has(node) else []
+    return next((one for one in reversed(around) if isinstance(one, cst.FunctionDef)), None)
+
+
+def _gives_several(call: cst.Call) -> bool:
+    """``topk(x, n)``, ``where(mask)``: not ``where(mask, a, b)``, which is one tensor."""
+    name = _name(call)
+    found = name == "where" and len(call.args) == 1 and not call.args[0].star
+    return found or name in _PAIRS
 
 
 def _asked(ctx: Context, name: cst.Name) -> int:
     """So many axes an argument has for what a function asks of it: ``tags.size(1)``, ``n, b = tags.shape``, ``tags[:, 0]``."""
-    tree = ctx.facts.tree
-    around = tree.around(name) if tree.has(name) else []
-    function = next((one for one in reversed(around) if isinstance(one, cst.FunctionDef)), None)
+    tree, function = ctx.facts.tree, _function(ctx, name)
     if function is None or not all(
         _is_same(name.value, one) for one in _bound(ctx, function, name)
     ):
@@ -187,9 +227,7 @@ def _is_flat(call: cst.Call) -> bool:
 
 def _given(ctx: Context, name: cst.Name) -> list[cst.BaseExpression]:
     """All that a local name is given; nothing where it may be something else."""
-    tree = ctx.facts.tree
-    around = tree.around(name) if tree.has(name) else []
-    function = next((one for one in reversed(around) if isinstance(one, cst.FunctionDef)), None)
+    tree, function = ctx.facts.tree, _function(ctx, name)
     if function is None or name.value in syntax.parameters(function):
         return []
     found: list[cst.BaseExpression] = []

@@ -194,7 +194,12 @@ def _is_number(kind: k.Kind) -> bool:
 
 
 def of_copy(node: cst.Call) -> bool:
-    """``torch.from_numpy(w.copy())``: only numpy's arrays are taken, and their method copies the numbers."""
+    """``torch.from_numpy(w.copy())``, ``w.astype(np.float32)``: only numpy's arrays are taken, and these copy the numbers."""
     made = node.args[0].value if len(node.args) == 1 else None
-    func = made.func if isinstance(made, cst.Call) and not made.args else None
-    return isinstance(func, cst.Attribute) and func.attr.value == "copy"
+    func = made.func if isinstance(made, cst.Call) else None
+    if not isinstance(made, cst.Call) or not isinstance(func, cst.Attribute):
+        return False
+    given = [one for one in made.args if one.keyword is None and not one.star]
+    if func.attr.value == "astype":
+        return len(made.args) == len(given) == 1
+    return func.attr.value == "copy" and not made.args

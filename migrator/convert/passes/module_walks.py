@@ -6,6 +6,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context, Failure
+from migrator.convert.nested_layers import becomes_function
 from migrator.convert.own_modes import sets_mode
 from migrator.convert.passes import transposed
 from migrator.convert.passes.child_walks import keeps_order, lists_them_once
@@ -16,6 +17,7 @@ from migrator.convert.passes.unordered import asks_for_type, asks_of_any, in_any
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
+from rules import definitions
 from rules.definitions import module_file
 
 WALKS = frozenset(
@@ -164,6 +166,8 @@ _EXACT = {
 
 def _check_functions(rw: Rewriter, node: cst.Call, receiver: cst.BaseExpression) -> None:
     """Functions in attributes would be taken for layers, most of which without state are functions too."""
+    if _asks_for_layers(rw.ctx, node):
+        return
     known = rw.ctx.class_of(rw.ctx.kind(receiver))
     for info in [known] if known is not None else rw.ctx.facts.classes.values():
         for name, kind in info.attributes.items() if info.torch_base else ():
@@ -175,3 +179,44 @@ def _check_functions(rw: Rewriter, node: cst.Call, receiver: cst.BaseExpression)
                     f"`{name}` of {info.short} is a function, which cannot be told from a layer here",
                     "list the children that are meant",
                 )
+
+
+def _asks_for_layers(ctx: Context, walk: cst.Call) -> bool:
+    """``for m in self.modules(): if isinstance(m, nn.Conv2d): …``: of what is a function in the output it does nothing.
+
+    Each test is for classes that are modules there."""
+    tree = ctx.source.index
+    loop = tree.parent(walk) if tree.has(walk) else None
+    if not isinstance(loop, cst.For) or loop.iter is not walk or loop.orelse is not None:
+        return False
+    if not isinstance(loop.target, cst.Name) or not isinstance(loop.body, cst.IndentedBlock):
+        return False
+    for line in loop.body.body:
+        asked: cst.If | cst.Else | None = line if isinstance(line, cst.If) else None
+        if asked is None:
+            return False
+        while asked is not None:
+            if isinstance(asked, cst.Else) or not _is_of_layers(ctx, asked.test, loop.target.value):
+                return False
+            asked = asked.orelse
+    return True
+
+
+def _is_of_layers(ctx: Context, test: cst.BaseExpression, name: str) -> bool:
+    """``isinstance(m, (nn.Conv2d, nn.Linear))``, and something besides perhaps."""
+    if isinstance(test, cst.BooleanOperation):
+        either = _is_of_layers(ctx, test.left, name), _is_of_layers(ctx, test.right, name)
+        return all(either) if isinstance(test.operator, cst.Or) else either[0]
+    if not isinstance(test, cst.Call) or ctx.facts.callee(test) != "builtins.isinstance":
+        return False
+    if len(test.args) != 2 or syntax.code(test.args[0].value) != name:
+        return False
+    told = test.args[1].value
+    several = [e.value for e in told.elements] if isinstance(told, cst.Tuple) else [told]
+    kinds = [ctx.facts.kind(one) for one in several]
+    return all(
+        isinstance(kind, k.Class)
+        and definitions.layers(kind.name)
+        and not becomes_function(kind.name)
+        for kind in kinds
+    )

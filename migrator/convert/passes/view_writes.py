@@ -98,8 +98,15 @@ def _part(
     if name == "select" and len(args) == 2:
         index = syntax.code(rw.visit(args[1].value))
     elif name == "narrow" and len(args) == 3:
+        begin, count = (_literal(a.value) for a in args[1:])
         start, length = (syntax.code(_atom(rw.visit(a.value))) for a in args[1:])
         index = f"{start} : {start} + {length}"
+        if (
+            isinstance(begin, int) and begin < 0
+        ):  # from the end, which is no place for a slice to stop
+            if not isinstance(count, int):
+                return None
+            index = f"{begin} : {begin + count}" if begin + count < 0 else f"{begin} :"
     else:
         return None
     place = syntax.parse(f"_.at[{before}{index}]")
