@@ -102,6 +102,7 @@ class Context:
         self.edits_lists: bool | None = None
         self.gone_over: dict[FunctionInfo, frozenset[str]] = {}
         self.put_somewhere: dict[FunctionInfo, frozenset[str]] = {}
+        self.overriding: dict[FunctionInfo, list[FunctionInfo]] | None = None
         self.handed_sequentials: Any = None  # of migrator.convert.gone_over
         self.made_up_names: dict[ClassInfo, list[str]] = {}
         self.kin: dict[ClassInfo, list[ClassInfo]] = {}

@@ -38,7 +38,7 @@ from migrator.convert.parts import (
     together,
 )
 from migrator.convert.passing import makes_new, passes
-from migrator.convert.results import Returned, results
+from migrator.convert.results import Returned, each_result
 from migrator.convert.returned import ANY, returned_arguments, returns_state
 from migrator.convert.sharing import (
     CONTAINERS,
@@ -275,15 +275,12 @@ class Aliases:
 
     def _results(self, call: cst.Call, state: State) -> Sequence[frozenset[str]]:
         """The memory of each result of a function of the file."""
-        info = self._called(call)
-        facts = self.ctx.aliases.get(info) if info is not None else None
-        if info is None or info.settled is not None or (info in self.ctx.aliases and facts is None):
-            return ()
-        given = aliases(self.ctx, info).given
+        info, memory = self._called(call), partial(self.memory, state=state)
+        return [] if info is None else each_result(self.ctx, info, call, memory, self._count)
+
+    def _count(self) -> int:
         self._fresh += 1
-        return results(
-            self.ctx, info, given, call, lambda one: self.memory(one, state), self._fresh
-        )
+        return self._fresh
 
     def _called(self, call: cst.Call) -> FunctionInfo | None:
         """The function of the project that a call runs."""
@@ -464,8 +461,7 @@ class Aliases:
         return frozenset(f"attr:{path}" for path in paths(node, held)) | given
 
     def _new(self, what: str = "new") -> frozenset[str]:
-        self._fresh += 1
-        return frozenset({f"{what}:{self._fresh}"})
+        return frozenset({f"{what}:{self._count()}"})
 
     def _arguments(self, node: cst.Call, state: State) -> frozenset[str]:
         args = of_callable.given_to(self.ctx, node)

@@ -11,6 +11,7 @@ from migrator import syntax
 from migrator.convert.alias import check_mutation
 from migrator.convert.called_untracked import gradients_off
 from migrator.convert.context import Context, Failure
+from migrator.convert.overriding import overriding
 from migrator.convert.rewriter import Rewriter
 from migrator.convert.untracked import is_another_name
 from migrator.convert.untracked import stopped as constant
@@ -78,7 +79,7 @@ def _given_back(ctx: Context, call: cst.Call) -> Iterator[cst.BaseExpression]:
     """What a call may give back as it is."""
     name = ctx.facts.callee(call) or ""
     kind = ctx.kind(call.func)
-    layer = isinstance(kind, k.Module) and kind.cls in _SAME_LAYERS
+    layer = isinstance(kind, k.Module) and _may_be_same(kind)
     if name in _SAME or layer:
         method = name.startswith("Tensor.") and isinstance(call.func, cst.Attribute)
         inner = call.func.value if method else call.args[0].value if call.args else None  # type: ignore[attr-defined]
@@ -88,13 +89,31 @@ def _given_back(ctx: Context, call: cst.Call) -> Iterator[cst.BaseExpression]:
             yield inner
         return
     info = ctx.facts.names.get(name)
-    if isinstance(info, FunctionInfo) and ctx.facts.tree.has(info.node):
-        lines = ctx.facts.tree.within(info.node.body, cst.Assign)
-        given = {name for one in lines for to in one.targets for name in syntax.names(to.target)}
-        params = set(syntax.parameters(info.node)) - given
-        returned = (one.value for one in ctx.facts.tree.within(info.node, cst.Return))
-        if any(isinstance(arm, cst.Name) and arm.value in params for arm in _arms(returned)):
-            yield from (one.value for one in call.args)
+    for one in (info, *overriding(ctx, info)) if isinstance(info, FunctionInfo) else ():
+        if ctx.facts.tree.has(one.node) and _returns_argument(ctx, one):
+            yield from (item.value for item in call.args)
+            return
+
+
+def _may_be_same(kind: k.Module) -> bool:
+    """Whether a layer may give back its argument as it is: one of several may, or all that a Sequential has."""
+    if kind.cls == "torch.nn.Sequential":
+        parts = [one for name, one in kind.args if name.isdigit()] or [kind.item]
+        return all(isinstance(one, k.Module) and _may_be_same(one) for one in parts)
+    return kind.cls in _SAME_LAYERS or any(_may_be_same(one) for one in kind.among)
+
+
+def _returns_argument(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether a function returns an argument as it is."""
+    lines = ctx.facts.tree.within(info.node.body, cst.Assign)
+    given = {name for one in lines for to in one.targets for name in syntax.names(to.target)}
+    params = set(syntax.parameters(info.node)) - given
+    returned = (one.value for one in ctx.facts.tree.within(info.node, cst.Return))
+    for arm in _arms(returned):
+        same = _given_back(ctx, arm) if isinstance(arm, cst.Call) else [arm]
+        if any(isinstance(one, cst.Name) and one.value in params for one in same):
+            return True
+    return False
 
 
 _PARTS = (cst.Tuple, cst.List, cst.Dict, cst.Element, cst.DictElement, cst.IfExp)

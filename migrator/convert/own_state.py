@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.overriding import by_place, overriding
 from migrator.convert.returned import returned_state
 from migrator.convert.starred import spread_arguments
 from migrator.infer import FunctionInfo
@@ -97,12 +98,13 @@ def kept_by_call(
     owner = _receiver(ctx, call)
     if not owner or info.short == "__init__":
         return []
-    if info.settled is not None:
-        stored = info.settled.stored
-    elif info in ctx.aliases and ctx.aliases[info] is None:
-        return []  # a recursive one is judged without
-    else:
-        stored = stored_arguments(aliases(ctx, info))
+    stored: frozenset[tuple[str, str]] = frozenset()
+    for one in (info, *overriding(ctx, info)):
+        if one.settled is not None:
+            stored |= one.settled.stored
+        elif ctx.aliases.get(one, one) is not None:  # a recursive one is judged without
+            found = stored_arguments(aliases(ctx, one))
+            stored |= {(by_place(info, one, param), name) for param, name in found}
     if not stored:
         return []
     given = dict(bound_arguments(call, info))

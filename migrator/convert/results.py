@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.overriding import overriding
 from migrator.convert.parts import is_made, whole
 from migrator.convert.starred import spread_arguments
 from migrator.infer import FunctionInfo
@@ -36,6 +38,35 @@ class Returned:
         elif self._told:
             each = ()
         self.each, self._told = each, True
+
+
+def each_result(
+    ctx: Context, info: FunctionInfo, call: cst.Call, memory: Memory, count: Callable[[], int]
+) -> Sequence[frozenset[str]]:
+    """The memory of each result of a call of a function, or of one that heirs have in its place.
+
+    Empty where they give not as many, or where one of them is of another file or is being looked at."""
+    from migrator.convert.memory import aliases
+
+    several = [info, *overriding(ctx, info)]
+    if len(several) > 1 and _raises(info.node):
+        del several[0]  # it is left to heirs
+    found = []
+    for one in several:
+        if one.settled is not None or ctx.aliases.get(one, one) is None:
+            return ()
+        found.append(results(ctx, one, aliases(ctx, one).given, call, memory, count()))
+    if len({len(one) for one in found}) != 1:
+        return ()
+    return [frozenset[str]().union(*each) for each in zip(*found, strict=True)]
+
+
+def _raises(function: cst.FunctionDef) -> bool:
+    """Whether a function does no more than raise."""
+    body = [one for one in function.body.body if not syntax.is_docstring(one)]
+    last = body[-1] if len(body) == 1 else None
+    small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
+    return isinstance(small, cst.Raise)
 
 
 def results(

@@ -8,6 +8,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.overriding import by_place, overriding
 from migrator.convert.parts import whole
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -20,7 +21,18 @@ ANY = "*"
 
 
 def returned_arguments(ctx: Context, info: FunctionInfo) -> frozenset[str]:
-    """The parameters of which a function may return memory; a recursive one, or one that fills containers, any."""
+    """The parameters of which a function may return memory; a recursive one, or one that fills containers, any.
+
+    Of a method, what those return that heirs have in its place."""
+    found = _returned(ctx, info)
+    for other in overriding(ctx, info):
+        if ctx.aliases.get(other, other) is not None:  # not the one that is being looked at
+            theirs = _returned(ctx, other)
+            found |= {one if one == ANY else by_place(info, other, one) for one in theirs}
+    return found
+
+
+def _returned(ctx: Context, info: FunctionInfo) -> frozenset[str]:
     if info.settled is not None:
         return info.settled.returned
     if info in ctx.aliases and ctx.aliases[info] is None:
@@ -57,6 +69,13 @@ def returned_state(ctx: Context, info: FunctionInfo) -> frozenset[str]:
 
     A recursive one is judged without.
     """
+    found = _own_state(ctx, info)
+    for other in overriding(ctx, info):
+        found |= _own_state(ctx, other)
+    return found
+
+
+def _own_state(ctx: Context, info: FunctionInfo) -> frozenset[str]:
     if info.settled is not None:
         return info.settled.returned_state
     if info in ctx.aliases and ctx.aliases[info] is None:

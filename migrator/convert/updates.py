@@ -10,6 +10,7 @@ from migrator import syntax
 from migrator.convert.bindings import given_to
 from migrator.convert.context import Context
 from migrator.convert.memory import aliases
+from migrator.convert.overriding import overriding
 from migrator.convert.passes.freezing import forward_pass
 from migrator.convert.writers import has_writes, target_of, writing
 from migrator.infer import FunctionInfo
@@ -181,7 +182,11 @@ def _statistics(call: cst.Call, first: int) -> frozenset[str]:
 
 
 def updates(ctx: Context, info: FunctionInfo) -> frozenset[str]:
-    """The names of the attributes that a function, or what it calls, may write to in place."""
+    """The names of the attributes that a function, or what it calls, may write to in place; a method of heirs, too."""
+    return _its_own(ctx, info).union(*(_its_own(ctx, one) for one in overriding(ctx, info)))
+
+
+def _its_own(ctx: Context, info: FunctionInfo) -> frozenset[str]:
     if info.settled is not None:
         return info.settled.updates
     if info not in ctx.updates:

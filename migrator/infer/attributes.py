@@ -10,7 +10,7 @@ from migrator.infer import kinds as k
 from migrator.infer.annotations import from_definition
 from migrator.infer.distributions import DISTRIBUTIONS, of_distribution
 from migrator.infer.expressions import Expressions, type_name
-from migrator.infer.facts import ClassInfo
+from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.inverses import is_child
 from migrator.infer.named_tuples import ANEW, RECORD
 from migrator.infer.norms import MAYBE_AFFINE, TRACKING, is_affine, may_lack
@@ -28,6 +28,10 @@ RECURRENT = frozenset(
 def _of_tensors(name: str) -> bool:
     """Whether a tensor has an attribute that no Python number has."""
     return tensor_attribute(name) and not any(hasattr(one, name) for one in (bool, float, complex))
+
+
+PARAMETER = "<parameter>"
+"""Below a local name in the environment: the parameter it was given."""
 
 
 class Attributes(Expressions):
@@ -200,6 +204,8 @@ class Attributes(Expressions):
             found = info.attribute(name)
             if found is None and value.cls == getattr(self.owner, "name", ""):
                 found = self._of_heirs(info, name)
+            if isinstance(found, k.Module):
+                return self._or_of_heirs(info, name, found)
             if found is not None:
                 return found
             base = info.torch_base or "torch.nn.Module"
@@ -246,6 +252,46 @@ class Attributes(Expressions):
         if definitions.ops(f"{value.cls}.{name}"):
             return k.Function(f"{value.cls}.{name}")  # a static method of a torch layer
         return k.Function(f"Module.{name}", value) if name in _MODULE_API else k.UNKNOWN
+
+    def held(self, node: cst.CSTNode, kind: k.Kind) -> k.Kind:
+        """The kind of a value that is handed on: the parameter itself, where a name was given a new one."""
+        if type(node) is not cst.Name:
+            return kind
+        return self.env.get(f"{node.value}.{PARAMETER}", kind)
+
+    def held_each(self, node: cst.CSTNode, kind: k.Kind) -> k.Kind:
+        """The same for each element of a tuple that is written out."""
+        if not isinstance(node, cst.Tuple) or not isinstance(kind, k.Tuple) or kind.fields:
+            return self.held(node, kind)
+        if len(node.elements) != len(kind.items):
+            return kind
+        pairs = zip(node.elements, kind.items, strict=True)
+        return k.Tuple(tuple(self.held(element.value, item) for element, item in pairs))
+
+    def _or_of_heirs(self, info: ClassInfo, name: str, found: k.Module) -> k.Kind:
+        """A layer, or one that a class which derives from this one has in its place."""
+        for heir in self.facts.classes.values():
+            if heir is info or heir.settled is not None or info not in heir.lineage():
+                continue
+            if self.function is not None:
+                heir.readers.add(self.function)
+            one = heir.attributes.get(name)
+            if isinstance(one, k.Module) and one != found:
+                joined = k.join(found, one)
+                found = joined if isinstance(joined, k.Module) else found
+        return found
+
+    def or_of_heirs_method(self, info: FunctionInfo, made: k.Kind) -> k.Kind:
+        """The layer that a method makes, or that one makes which heirs have in its place."""
+        for heir in self.facts.classes.values() if info.owner is not None else ():
+            one = heir.methods.get(info.short)
+            if one is None or one is info or one.settled is not None:
+                continue
+            if info.owner in heir.lineage() and isinstance(one.returns, k.Module):
+                made = k.join(made, one.returns)
+                if self.function is not None:
+                    one.callers.add(self.function)
+        return made
 
     def _of_heirs(self, info: ClassInfo, name: str) -> k.Kind | None:
         """What the classes that derive from this one give an attribute, which its own methods read."""

@@ -52,10 +52,6 @@ from migrator.infer.timm import timm_result
 from rules import definitions
 from rules.definitions import Rule
 
-PARAMETER = "<parameter>"
-"""Below a local name in the environment: the parameter it was given."""
-
-
 _TWOFOLD = frozenset("max min sort topk median mode kthvalue cummax cummin".split())
 
 
@@ -74,12 +70,6 @@ class Calls(ModuleMethods):
     _call_node: cst.CSTNode | None = None
     _statement: cst.CSTNode | None = None
     """The last expression that was a statement, whose value nobody uses."""
-
-    def held(self, node: cst.CSTNode, kind: k.Kind) -> k.Kind:
-        """The kind of a value that is handed on: the parameter itself, where a name was given a new one."""
-        if type(node) is not cst.Name:
-            return kind
-        return self.env.get(f"{node.value}.{PARAMETER}", kind)
 
     def arguments(self, node: cst.Call) -> Args:
         """Evaluate the arguments of a call."""
@@ -576,7 +566,8 @@ class Calls(ModuleMethods):
                     info.dirty = True
         if info.settled is None and info.owner is not None and syntax.is_left_open(info.node):
             return k.UNKNOWN  # what a class that derives from its own says there
-        return given_layers(self.facts, info, args) or info.returns or k.UNKNOWN
+        made = given_layers(self.facts, info, args) or info.returns or k.UNKNOWN
+        return self.or_of_heirs_method(info, made) if isinstance(made, k.Module) else made
 
     def call_from_outside(
         self, info: FunctionInfo, args: Args, bound: k.Kind, place: cst.CSTNode

@@ -11,7 +11,7 @@ import libcst as cst
 from migrator.assignments import bound
 from migrator.infer import kinds as k
 from migrator.infer.annotations import from_hint
-from migrator.infer.calls import PARAMETER
+from migrator.infer.attributes import PARAMETER
 from migrator.infer.construction import CONTAINERS, PARAMETERS, makes_empty
 from migrator.infer.expressions import Env, Handlers
 from migrator.infer.facts import ClassInfo
@@ -22,7 +22,7 @@ from migrator.infer.python import is_self, widen
 from migrator.infer.recurrent import holds_weights
 from migrator.infer.static import leaves, settled_by_calls, truth
 from migrator.infer.symbols import of_torch
-from migrator.infer.tied import in_turn, kept_whole
+from migrator.infer.tied import in_turn, kept_of, kept_whole
 from migrator.infer.told_later import begins_clearly, gathers
 from migrator.infer.unclear import stays_unclear
 from migrator.source import dotted
@@ -76,7 +76,7 @@ class Statements(Narrowing):
         self.eval(node.value)
 
     def do_Return(self, node: cst.Return) -> None:
-        kind = self.held(node.value, self.eval(node.value)) if node.value is not None else k.NONE
+        kind = self.held_each(node.value, self.eval(node.value)) if node.value else k.NONE
         if not self._calls_itself(node.value):  # which gives what the other lines give
             self._returns = kind if self._returns is None else k.join(self._returns, kind)
         self._ended = True
@@ -120,28 +120,24 @@ class Statements(Narrowing):
             for to, one in zip(node.targets[0].target.elements, node.value.elements, strict=True):  # type: ignore[attr-defined]
                 self.do_Assign(cst.Assign([cst.AssignTarget(to.value)], one.value))
             return
-        for target in node.targets:
-            if type(node.value) is cst.Tuple and type(target.target) is cst.Tuple:
-                kind = self._spread(node.value, kind, len(target.target.elements))
+        for to in (target.target for target in node.targets):
+            if type(node.value) is cst.Tuple and type(to) is cst.Tuple:
+                kind = self._spread(node.value, kind, len(to.elements))
             # a local name holds the value; only an attribute is the parameter or buffer itself
-            plain = type(target.target) is not cst.Attribute and not self._is_kept_whole(
-                target.target
-            )
-            weight = plain and k.is_parameter(kind) and self._names_weight(target.target, node)
-            bound = k.value_of(kind) if plain and not weight else self.held(node.value, kind)
-            if (
-                type(target.target) is cst.Attribute
-                and self._is_kept_whole(node.value)
-                and self.owner
-            ):
-                self.owner.declared.add(target.target.attr.value)
-            self.bind_target(target.target, bound)
-            self._attached(target.target, node.value, kind)
-            self._note_empty(target.target, node.value)
-            self._note_rank(target.target, node.value)
-            made = type(node.value) is cst.Call and type(target.target) is cst.Name
+            plain = type(to) is not cst.Attribute and not self._is_kept_whole(to)
+            weight = plain and k.is_parameter(kind) and self._names_weight(to, node)
+            bound = self.held(node.value, kind)
+            if plain and not weight:
+                bound = kept_of(to, node.value, kind)
+            if type(to) is cst.Attribute and self._is_kept_whole(node.value) and self.owner:
+                self.owner.declared.add(to.attr.value)
+            self.bind_target(to, bound)
+            self._attached(to, node.value, kind)
+            self._note_empty(to, node.value)
+            self._note_rank(to, node.value)
+            made = type(node.value) is cst.Call and type(to) is cst.Name
             if made and isinstance(kind, k.Tensor) and kind.role == "param":
-                self.env[f"{target.target.value}.{PARAMETER}"] = kind  # type: ignore[attr-defined]
+                self.env[f"{to.value}.{PARAMETER}"] = kind
 
     def _is_kept_whole(self, target: cst.CSTNode) -> bool:
         """Whether a name is that of a parameter that a constructor may be handed, and that it keeps as it is."""

@@ -125,3 +125,16 @@ def _fills(around: Sequence[Any], name: str) -> bool:
     return isinstance(value, cst.Call) or (
         isinstance(value, cst.Attribute) and isinstance(value.value, cst.Call)
     )
+
+
+def kept_of(target: cst.CSTNode, value: cst.CSTNode, kind: k.Kind) -> k.Kind:
+    """What targets that are no attributes are given: values; ``self.table`` of ``self.table, n = make()`` is a parameter."""
+    if not isinstance(target, cst.Tuple) or type(value) is not cst.Call:
+        return k.value_of(kind)
+    if not isinstance(kind, k.Tuple) or len(kind.items) != len(target.elements):
+        return k.value_of(kind)
+    items = (
+        one if isinstance(to.value, cst.Attribute) and k.is_parameter(one) else k.value_of(one)
+        for to, one in zip(target.elements, kind.items, strict=True)
+    )
+    return k.Tuple(tuple(items), kind.fields)

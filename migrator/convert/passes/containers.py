@@ -13,6 +13,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.dict_order import order_matters
 from migrator.convert.edits import EDITING, edited
 from migrator.convert.given_layers import goes_over_layers
+from migrator.convert.given_tuples import hands_tuples, returns_tuple
 from migrator.convert.gone_over import handed
 from migrator.convert.kept_slices import is_kept, keeps_names
 from migrator.convert.returned_layers import made_sequentials
@@ -95,7 +96,7 @@ def _sequential(rw: Rewriter, node: cst.Call) -> cst.BaseExpression:
     over = handed(ctx)
     if node in over.made or _target(rw, node) in over.names:
         return syntax.changed(node, func=_helper(rw, "Sequential"), args=args)
-    if any(_returns_tuple(rw, kind) for kind in kinds):
+    if any(returns_tuple(ctx, kind) for kind in kinds):
         return syntax.changed(node, func=_helper(rw, "Sequential"), args=args)
     return syntax.changed(node, func=syntax.parse("nnx.Sequential"), args=args)
 
@@ -335,25 +336,6 @@ def _is_ordered_dict(rw: Rewriter, node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.Call) and rw.ctx.facts.callee(node) == "collections.OrderedDict"
 
 
-def _returns_tuple(rw: Rewriter, kind: k.Kind) -> bool:
-    """Whether calling a child gives a tuple: nnx.Sequential would spread it, torch passes it on whole."""
-    if isinstance(kind, (k.Sequence, k.Tuple)):
-        kind = k.element(kind)
-    if not isinstance(kind, k.Module):
-        return False
-    info = rw.ctx.facts.classes.get(kind.cls)
-    forward = info.method("forward") if info is not None else None
-    if forward is not None:
-        returns = forward.returns
-        return isinstance(returns, (k.Tuple, k.Sequence, k.Mapping))
-    return kind.cls in (
-        "torch.nn.LSTM",
-        "torch.nn.GRU",
-        "torch.nn.RNN",
-        "torch.nn.MultiheadAttention",
-    )
-
-
 def gone_over(rw: Rewriter, node: cst.Call, called: int | None) -> cst.Call:
     """A call that goes over the layers of what it is handed, but for an argument that it calls or gives back."""
     args = [
@@ -385,7 +367,9 @@ def item(rw: Rewriter, node: cst.Subscript) -> Any:
     layers = cst.Attribute(rw.visit(node.value), cst.Name("layers"))
     made = syntax.changed(node, value=layers, slice=[rw.visit(s) for s in node.slice])
     if isinstance(node.slice[0].slice, cst.Slice) and not written:
-        return cst.Call(syntax.parse("nnx.Sequential"), [cst.Arg(made, star="*")])
+        tuples = hands_tuples(rw.ctx, rw.ctx.kind(node.value))
+        func = _helper(rw, "Sequential") if tuples else syntax.parse("nnx.Sequential")
+        return cst.Call(func, [cst.Arg(made, star="*")])
     return made
 
 

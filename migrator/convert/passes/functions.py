@@ -60,10 +60,12 @@ def function_def(rw: Rewriter, node: cst.FunctionDef) -> Any:
         returns = syntax.changed(returns, annotation=hint) if hint is not None else None
     frame = Frame(info, info.owner, bound_names(ctx.source.index, node), no_grad)
     ctx.frames.append(frame)
+    around, ctx.no_grad = ctx.no_grad, 0  # torch asks where it is called
     try:
         body = rw.block(besides(ctx, info) if sets else node.body)
     finally:
         ctx.frames.pop()
+        ctx.no_grad = around
     if sets:
         body = with_base(info, body)
     body = _without_dead_devices(ctx, node, body)

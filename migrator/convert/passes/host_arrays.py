@@ -170,12 +170,17 @@ def _uses(ctx: Context, info: ClassInfo, name: str) -> Iterator[tuple[str, cst.C
 
 
 def _is_set_once(ctx: Context, info: ClassInfo, name: str) -> bool:
-    """Whether only the constructor gives it a value, and nothing writes into it."""
+    """Whether only the constructor gives it a value, and writes to items of it that nothing has been handed before."""
+    written = read = False
     for method, node, around in _uses(ctx, info, name):
         for above in around:
             if isinstance(above, cst.AssignTarget) and _within(above.target, node):
-                if method != "__init__" or above.target is not node:
+                if method != "__init__" or not _is_given(above.target, node):
                     return False
+                written |= above.target is not node
+                line = around[around.index(above) - 1]
+                read |= above.target is node and not isinstance(line.value, cst.Call)
+                break
             elif isinstance(above, cst.AugAssign) and _within(above.target, node):
                 return False
             elif isinstance(above, (cst.Del, cst.AnnAssign)):
@@ -183,7 +188,14 @@ def _is_set_once(ctx: Context, info: ClassInfo, name: str) -> bool:
             elif isinstance(above, cst.Attribute) and method != "__init__":
                 if above.value is node and above.attr.value in _CHANGING:
                     return False
-    return True
+        else:
+            read |= method == "__init__"
+    return not (written and read)
+
+
+def _is_given(target: cst.BaseExpression, node: cst.CSTNode) -> bool:
+    """``self.keep = …``, ``self.keep[i] = …``: numpy's array, or an item of it, which a constructor may write to."""
+    return target is node or (isinstance(target, cst.Subscript) and target.value is node)
 
 
 _CHANGING = frozenset(
