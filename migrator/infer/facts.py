@@ -179,6 +179,10 @@ class SettledClass:
     """Of a class derived from Sequential: its first layer may overwrite what it is called with."""
     record: tuple[str, ...] = ()
     """Of a named tuple: the hints of its fields."""
+    hooks: frozenset[str] = frozenset()
+    """What its methods ask of ``self`` and write to, or take no gradient of."""
+    shown: frozenset[str] = frozenset()
+    """What they hand a tensor to which they read again."""
     given: dict[str, k.Kind] = field(default_factory=dict, compare=False)
     """What its own file gives its attributes, whatever others put there."""
 

@@ -14,6 +14,7 @@ from migrator.convert.by_row import is_by_row
 from migrator.convert.children import is_named
 from migrator.convert.context import Context
 from migrator.convert.gone_over import goes_over
+from migrator.convert.hooks import hooks, shown
 from migrator.convert.kept import kept
 from migrator.convert.made_of_globals import of_globals
 from migrator.convert.memory import aliases
@@ -207,6 +208,8 @@ class ForeignClass(ClassInfo):
             frozenset(data["host_arrays"]),
             data["begins_in_place"],
             tuple(data["record"]),
+            frozenset(data["hooks"]),
+            frozenset(data["shown"]),
             dict(self.attributes),
         )
 
@@ -264,6 +267,8 @@ def _class(ctx: Context, info: ClassInfo) -> Data:
         "named": is_named(ctx, info),
         "begins_in_place": may_begin_in_place(ctx, info),
         "record": hints_of(info),
+        "hooks": sorted(hooks(ctx, info)) if info.torch_base else [],
+        "shown": sorted(shown(ctx, info)) if info.torch_base else [],
         "loose": sorted(loose_heads(ctx, info)) if info.torch_base else [],
         "tied": [[head, syntax.code(weight)] for head, weight in sorted(tied.items())],
     }
