@@ -316,12 +316,7 @@ def _classes(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, ...]:
     What torch's layers do depends on their arguments, and is not told by their names."""
     names = {*a, *b}
     known = len(names) <= _MOST and all(names)
-    return (
-        tuple(sorted(names))
-        if known
-        and not any(n.startswith("torch.") and not n.startswith("torch.nn.") for n in names)
-        else ()
-    )
+    return tuple(sorted(names)) if known and not any(n.startswith("torch.") for n in names) else ()
 
 
 def _modules(a: Module, b: Module) -> tuple[Module, ...]:
