@@ -268,17 +268,19 @@ class Attributes(Expressions):
         pairs = zip(node.elements, kind.items, strict=True)
         return k.Tuple(tuple(self.held(element.value, item) for element, item in pairs))
 
-    def _or_of_heirs(self, info: ClassInfo, name: str, found: k.Module) -> k.Kind:
+    def _or_of_heirs(self, info: ClassInfo, name: str, found: k.Kind) -> k.Kind:
         """A layer, or one that a class which derives from this one has in its place."""
         for heir in self.facts.classes.values():
-            if heir is info or heir.settled is not None or info not in heir.lineage():
+            if not heir.parents or heir is info or heir.settled is not None:
+                continue  # most derive from none
+            if info not in heir.lineage():
                 continue
             if self.function is not None:
                 heir.readers.add(self.function)
             one = heir.attributes.get(name)
-            if isinstance(one, k.Module) and one != found:
+            if one is not None and one != found:
                 joined = k.join(found, one)
-                found = joined if isinstance(joined, k.Module) else found
+                found = joined if isinstance(joined, (k.Module, k.Optional)) else found
         return found
 
     def or_of_heirs_method(self, info: FunctionInfo, made: k.Kind) -> k.Kind:
@@ -287,7 +289,7 @@ class Attributes(Expressions):
             one = heir.methods.get(info.short)
             if one is None or one is info or one.settled is not None:
                 continue
-            if info.owner in heir.lineage() and isinstance(one.returns, k.Module):
+            if info.owner in heir.lineage() and one.returns is not None:
                 made = k.join(made, one.returns)
                 if self.function is not None:
                     one.callers.add(self.function)
