@@ -106,8 +106,7 @@ class Context:
         self.handed_sequentials: Any = None  # of migrator.convert.gone_over
         self.made_up_names: dict[ClassInfo, list[str]] = {}
         self.kin: dict[ClassInfo, list[ClassInfo]] = {}
-        self.possible_calls: dict[FunctionInfo, dict[cst.CSTNode, FunctionInfo | None]] | None
-        self.possible_calls = None
+        self.possible_calls: dict[FunctionInfo, dict[Any, FunctionInfo | None]] | None = None
         self.iterates_dicts: bool | None = None
         self.narrow: tuple[bool, ...] | None = None
         """Whether the file names a dtype of fewer digits than float32 and int32."""

@@ -25,6 +25,8 @@ def returns_tuple(ctx: Context, kind: k.Kind) -> bool:
         return any(returns_tuple(ctx, one) for one in kind.among)
     info = ctx.facts.classes.get(kind.cls)
     forward = info.method("forward") if info is not None else None
+    if forward is None and kind.cls == "torch.nn.Sequential":
+        return hands_tuples(ctx, kind)
     return _gives_tuple(ctx, forward) if forward is not None else kind.cls in _OF_TORCH
 
 

@@ -18,14 +18,13 @@ from migrator.infer import kinds as k
 _UNTRACKED = frozenset({"no_grad", "inference_mode"})
 
 
-def hooks(ctx: Context, info: ClassInfo) -> frozenset[str]:
-    """The methods, properties and layers of a class whose results its own methods write to, or take no gradient of."""
-    return frozenset(name for name, _ in _found(ctx, info) if name)
+def written_by_base(ctx: Context, info: ClassInfo) -> tuple[frozenset[str], frozenset[str]]:
+    """The methods, properties and layers whose results a class's own methods write to, or take no gradient of.
 
-
-def shown(ctx: Context, info: ClassInfo) -> frozenset[str]:
-    """The layers and methods that its methods hand a tensor to which they read again."""
-    return frozenset(name for _, name in _found(ctx, info) if name)
+    And those that they hand a tensor to which they read again."""
+    found = list(_found(ctx, info)) if info.torch_base else []
+    written = frozenset(name for name, _ in found if name)
+    return written, frozenset(name for _, name in found if name)
 
 
 def _found(ctx: Context, info: ClassInfo) -> Iterator[tuple[str, str]]:
@@ -43,8 +42,8 @@ def _found(ctx: Context, info: ClassInfo) -> Iterator[tuple[str, str]]:
                 yield name, ""
         for call in tree.within(body, cst.Call):
             name, first = _asked(call), call.args[0].value if call.args else None
-            for one in (name for name in _written_calls(ctx, call)):
-                yield one, ""
+            if (target := _overwritten(ctx, call)) is not None:
+                yield _asked(target), ""  # self.post(h).mul_(2)
             if name and isinstance(first, cst.Name):
                 read = [n for n in tree.within(body, cst.Name) if n.value == first.value]
                 if sum(tree.place(n) > tree.place(first) for n in read):
@@ -67,13 +66,6 @@ def _written(ctx: Context, node: cst.CSTNode) -> Iterator[str]:
         target = target.func if isinstance(target, cst.Call) else target.value
     if isinstance(target, cst.Name):
         yield target.value
-
-
-def _written_calls(ctx: Context, call: cst.Call) -> Iterator[str]:
-    """``post`` of ``self.post(h).mul_(2)``, ``F.relu(self.post(h), inplace=True)``."""
-    target = _overwritten(ctx, call)
-    if target is not None and (name := _asked(target)):
-        yield name
 
 
 def _overwritten(ctx: Context, call: cst.Call) -> cst.BaseExpression | None:

@@ -419,7 +419,8 @@ class Aliases:
         if isinstance(node, cst.UnaryOperation) and not isinstance(node.operator, cst.Plus):
             return self._new()
         if isinstance(node, (cst.NamedExpr, cst.Await, cst.UnaryOperation)):  # +x is x itself
-            return self.memory(getattr(node, "value", None) or node.expression, state)  # type: ignore[union-attr]
+            value = node.value if isinstance(node, cst.NamedExpr) else node.expression
+            return self.memory(value, state)
         if isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp)):
             inner, clause = dict(state), node.for_in
             while clause is not None:

@@ -24,8 +24,10 @@ def overriding(ctx: Context, info: FunctionInfo) -> list[FunctionInfo]:
         ctx.overriding = {}
         for one in ctx.facts.classes.values():
             for base in one.lineage()[1:] if one.settled is None else ():
-                for name in base.methods.keys() & one.methods.keys() - _OF_THEIR_OWN:
-                    ctx.overriding.setdefault(base.methods[name], []).append(one.methods[name])
+                for name in base.methods.keys() - _OF_THEIR_OWN:
+                    theirs, known = one.method(name), ctx.overriding.get(base.methods[name], [])
+                    if theirs is not None and theirs not in (base.methods[name], *known):
+                        ctx.overriding[base.methods[name]] = [*known, theirs]
     return ctx.overriding.get(info, [])
 
 

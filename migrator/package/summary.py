@@ -14,7 +14,7 @@ from migrator.convert.by_row import is_by_row
 from migrator.convert.children import is_named
 from migrator.convert.context import Context
 from migrator.convert.gone_over import goes_over
-from migrator.convert.hooks import hooks, shown
+from migrator.convert.hooks import written_by_base
 from migrator.convert.kept import kept
 from migrator.convert.made_of_globals import of_globals
 from migrator.convert.memory import aliases
@@ -250,6 +250,7 @@ def _home(name: str) -> str:
 
 def _class(ctx: Context, info: ClassInfo) -> Data:
     tied = tied_heads(ctx, info) if info.torch_base else {}
+    written, again = written_by_base(ctx, info)
     return {
         "bases": [encode(base) for base in info.bases],
         "parents": [parent.name for parent in info.parents],
@@ -267,8 +268,8 @@ def _class(ctx: Context, info: ClassInfo) -> Data:
         "named": is_named(ctx, info),
         "begins_in_place": may_begin_in_place(ctx, info),
         "record": hints_of(info),
-        "hooks": sorted(hooks(ctx, info)) if info.torch_base else [],
-        "shown": sorted(shown(ctx, info)) if info.torch_base else [],
+        "hooks": sorted(written),
+        "shown": sorted(again),
         "loose": sorted(loose_heads(ctx, info)) if info.torch_base else [],
         "tied": [[head, syntax.code(weight)] for head, weight in sorted(tied.items())],
     }

@@ -37,6 +37,7 @@ WAYS = {
         "self.net = nn.Sequential(*layers)",
         "",
     ),
+    "nested": ("self.net = nn.Sequential(nn.Sequential(Pair()), Join())", ""),
     "given": ("self.net = nn.Sequential(Pair(), Join())", ""),
     "a slice": ("self.net = nn.Sequential(nn.Linear(4, 4), Pair(), Join())", "self.net[1:](x)"),
 }

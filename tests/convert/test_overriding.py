@@ -184,3 +184,64 @@ class M(nn.Module):
     got = jax.grad(lambda x: port(x).sum())(jnp.asarray(X.numpy()))
     assert isinstance(leaf.grad, torch.Tensor)
     np.testing.assert_allclose(got, leaf.grad, atol=1e-5)
+
+
+UNDER_NO_GRAD = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+
+    def forward(self, x):
+        h, kept = self.lin(x), []
+        with torch.no_grad():
+            def keep(t):
+                kept.append(t * 2)
+            keep(h)
+        AFTER
+        return h + kept[0]
+"""
+
+
+def test_a_function_within_no_grad_that_keeps_what_it_computes() -> None:
+    import jax
+    import jax.numpy as jnp
+
+    assert rules_of(UNDER_NO_GRAD.replace("AFTER", "keep(x)"))
+    model, port, _ = both(UNDER_NO_GRAD.replace("AFTER", "pass"))
+    leaf = X.clone().requires_grad_()
+    model(leaf).sum().backward()
+    got = jax.grad(lambda x: port(x).sum())(jnp.asarray(X.numpy()))
+    assert isinstance(leaf.grad, torch.Tensor)
+    np.testing.assert_allclose(got, leaf.grad, atol=1e-5)
+
+
+MIXIN = """
+class Plain:
+    def post(self, h):
+        return h
+
+
+class Base(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+
+    def post(self, h):
+        return h * 2
+
+    def forward(self, x):
+        h = self.lin(x)
+        k = self.post(h)
+        k += 1
+        return h * k
+
+
+class M(BASES):
+    pass
+"""
+
+
+def test_a_mixin_has_a_method_in_the_place_of_the_base() -> None:
+    assert rules_of(MIXIN.replace("BASES", "Plain, Base"))
+    assert not rules_of(MIXIN.replace("BASES", "Base, Plain"))

@@ -10,6 +10,7 @@ from migrator import syntax
 from migrator.analyze.outliving import MEMOS, is_recomputed
 from migrator.convert.bindings import bound_names
 from migrator.convert.context import Context, Failure, Frame
+from migrator.convert.no_grad_functions import asked_under_it
 from migrator.convert.own_gradient import check_same
 from migrator.convert.own_modes import NAME, besides, sets_mode, with_base
 from migrator.convert.passes.annotations import convert_hint
@@ -60,7 +61,9 @@ def function_def(rw: Rewriter, node: cst.FunctionDef) -> Any:
         returns = syntax.changed(returns, annotation=hint) if hint is not None else None
     frame = Frame(info, info.owner, bound_names(ctx.source.index, node), no_grad)
     ctx.frames.append(frame)
-    around, ctx.no_grad = ctx.no_grad, 0  # torch asks where it is called
+    around = ctx.no_grad
+    if around and not asked_under_it(ctx, node):
+        ctx.no_grad = 0  # torch asks where it is called
     try:
         body = rw.block(besides(ctx, info) if sets else node.body)
     finally:
